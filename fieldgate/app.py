@@ -11,6 +11,7 @@ from fieldgate.accounts import account_routes
 from fieldgate.accounts import routes as credential_routes
 from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.invitations import InvitationStore
+from fieldgate.accounts.known_clients import KnownClients
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
@@ -35,9 +36,11 @@ from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter
-from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions
+from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, sqlite_file
 from fieldgate.db.one_time_keys import OneTimeKeys
+from fieldgate.db.read_replica import ReadReplica
 from fieldgate.db.readiness import DatabaseReadiness
+from fieldgate.db.use_lock import shared_use
 from fieldgate.events import routes as event_routes
 from fieldgate.events.export.exporter import EventExporter
 from fieldgate.events.reindex import event_rebuilder
@@ -50,10 +53,15 @@ from fieldgate.http.endpoint import AppContext
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import Operation
+from fieldgate.http.request.active_requests import ActiveRequests
+from fieldgate.http.request.arrival_table import ArrivalTable
 from fieldgate.http.request.body_draining import BodyDrainer
 from fieldgate.http.request.hosts import HostPolicy
+from fieldgate.http.request.rate_limits import RateLimiter
+from fieldgate.http.request.request_body import BodyReader
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_cache import ResponseCache
+from fieldgate.http.response.responses import strict_transport_security
 from fieldgate.imports import annotated_routes, warning_routes
 from fieldgate.imports import routes as import_routes
 from fieldgate.imports.annotator import WorkbookAnnotator
@@ -64,10 +72,13 @@ from fieldgate.imports.sandbox.runner import SandboxLimits
 from fieldgate.imports.store import ImportStore
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.requests import RequestMetrics
+from fieldgate.metrics.shared_counters import metrics_folder
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.permissions.serializers import Catalogue
 from fieldgate.reference import routes as reference_routes
 from fieldgate.reference.store import ReferenceStore
+from fieldgate.runtime.connection_guard import ConnectionGuard, ConnectionLimits
+from fieldgate.runtime.file_limits import file_limit, fitting_connections
 from fieldgate.runtime.malloc import set_mmap_threshold
 from fieldgate.runtime.parent_watch import exit_with_parent
 from fieldgate.settings import Settings
@@ -135,13 +146,16 @@ def build_app(
     data_versions = DataVersions(database)
     account_store = AccountStore(database, data_versions)
     passwords = passwords or Passwords()
-    authenticator = AccountAuthenticator(account_store, passwords, LoginThrottle(database))
+    known_clients = KnownClients(database)
+    throttle = LoginThrottle(database, known_clients)
+    authenticator = AccountAuthenticator(account_store, passwords, throttle, known_clients)
     request_metrics = RequestMetrics(settings)
     files = StaticFiles()
     templates = PageTemplates(files)
     internal_client = InternalClient()
     reference = ReferenceStore(database, data_versions)
-    event_store = EventStore(database, data_versions)
+    replica = ReadReplica(settings.replica_url, data_versions) if settings.replica_url else None
+    event_store = EventStore(database, data_versions, replica)
     events = EventSearch(
         event_store,
         reference,
@@ -175,8 +189,12 @@ def build_app(
         settings=settings,
         host_policy=HostPolicy(settings),
         cors=Cors(settings),
+        https_headers=strict_transport_security(settings.hsts_max_age),
         body_drainer=BodyDrainer(settings.max_upload),
+        active_requests=ActiveRequests(settings.max_requests_in_flight),
+        body_reader=BodyReader(settings),
         authenticator=authenticator,
+        rate_limiter=RateLimiter(settings, ArrivalTable(metrics_folder()), request_metrics),
         data_versions=data_versions,
         common_topics=(IDENTITY_TOPIC,),
         outage_problem=readiness.monitor.problem_of,
@@ -189,20 +207,25 @@ def build_app(
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
-        await data_versions.start()
-        background = [asyncio.create_task(work) for work in (events.warm(), rebuilder.watch(), database.watch())]
-        try:
-            yield
-        finally:
-            for task in background:
-                task.cancel()
-            await asyncio.wait(background)
-            sandbox.close()
-            await authenticator.close()
-            await events.stop()
-            await data_versions.stop()
-            await readiness.monitor.stop()
-            await database.close()
+        with shared_use(sqlite_file(settings.database)):
+            await data_versions.start()
+            if replica is not None:
+                await replica.start()
+            background = [asyncio.create_task(work) for work in (events.warm(), rebuilder.watch(), database.watch())]
+            try:
+                yield
+            finally:
+                for task in background:
+                    task.cancel()
+                await asyncio.wait(background)
+                sandbox.close()
+                await authenticator.close()
+                await events.stop()
+                if replica is not None:
+                    await replica.stop()
+                await data_versions.stop()
+                await readiness.monitor.stop()
+                await database.close()
 
     application = Application(all_operations, app_context, lifespan, other_paths(all_operations))
     internal_client.dispatcher = application
@@ -215,4 +238,20 @@ def create_app() -> Application:
     logging.config.dictConfig(logging_config(settings.log_level))
     exit_with_parent()
     set_mmap_threshold()
-    return build_app(settings)
+    application = build_app(settings)
+    connection_guard(settings, application.app_context).start()
+    return application
+
+
+def connection_guard(settings: Settings, app_context: AppContext) -> ConnectionGuard:
+    limits = ConnectionLimits(
+        max_connections=fitting_connections(settings.max_connections, file_limit()),
+        max_per_address=settings.max_connections_per_address,
+        header_timeout=settings.header_timeout,
+        idle_timeout=settings.idle_timeout,
+        min_rate=settings.min_transfer_rate,
+        rate_window=settings.rate_window,
+    )
+    return ConnectionGuard(
+        settings.port, limits, app_context.active_requests.activity, app_context.host_policy.is_trusted_proxy
+    )

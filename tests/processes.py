@@ -45,8 +45,10 @@ def run_command(
 class ServerProcess:
     """`fieldgate serve`; stopped at the end of the block."""
 
-    def __init__(self, data: Path, *options: str, environment: dict[str, str] | None = None) -> None:
-        self.port = free_port()
+    def __init__(
+        self, data: Path, *options: str, environment: dict[str, str] | None = None, port: int | None = None
+    ) -> None:
+        self.port = port or free_port()
         self.base_url = f"http://127.0.0.1:{self.port}"
         self.data = data
         self.output = ""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fieldgate.settings import BadSetting, Settings, unknown_variables
+from fieldgate.settings import BadSetting, RateQuota, Settings, unknown_variables
 
 
 def test_defaults() -> None:
@@ -31,6 +31,11 @@ def test_every_kind_of_setting() -> None:
             "FIELDGATE_RESPONSE_CACHE_SIZE": "1 GiB",
             "FIELDGATE_RECORD_CACHE_SIZE": "8MiB",
             "FIELDGATE_IMPORT_HOSTS": "Forms.Example, .camp.example,files.example:8443, München.example",
+            "FIELDGATE_READ_RATE": "6000/1m",
+            "FIELDGATE_WRITE_RATE": "OFF",
+            "FIELDGATE_ADDRESS_READ_RATE": "5/1s",
+            "FIELDGATE_ADDRESS_WRITE_RATE": "100/2h",
+            "FIELDGATE_RATE_LIMIT_EXEMPT": "none",
             "FIELDGATE_METRICS_FROM": "::1",
             "FIELDGATE_ACCESS_LOG": "off",
             "FIELDGATE_LOG_LEVEL": "WARNING",
@@ -51,6 +56,11 @@ def test_every_kind_of_setting() -> None:
         response_cache_size=1024**3,
         record_cache_size=8 * 1024**2,
         import_hosts=("forms.example", ".camp.example", "files.example:8443", "xn--mnchen-3ya.example"),
+        read_rate=RateQuota(6000, 60),
+        write_rate=None,
+        address_read_rate=RateQuota(5, 1),
+        address_write_rate=RateQuota(100, 7200),
+        rate_limit_exempt=(),
         metrics_from=(ipaddress.ip_network("::1/128"),),
         access_log=False,
         log_level="warning",
@@ -72,8 +82,16 @@ def test_every_kind_of_setting() -> None:
         ("FIELDGATE_CORS_CREDENTIALS", "true"),
         ("FIELDGATE_TOKEN_LIFETIME", "soon"),
         ("FIELDGATE_TOKEN_LIFETIME", "0d"),
+        ("FIELDGATE_HSTS_MAX_AGE", "0"),
+        ("FIELDGATE_HSTS_MAX_AGE", "yes"),
         ("FIELDGATE_RESPONSE_CACHE_SIZE", "64 MB"),
         ("FIELDGATE_LOG_LEVEL", "loud"),
+        ("FIELDGATE_READ_RATE", "0/1m"),
+        ("FIELDGATE_READ_RATE", "60"),
+        ("FIELDGATE_WRITE_RATE", "60/m"),
+        ("FIELDGATE_ADDRESS_READ_RATE", "٦٠/1m"),
+        ("FIELDGATE_ADDRESS_WRITE_RATE", "60/1d"),
+        ("FIELDGATE_RATE_LIMIT_EXEMPT", "office"),
     ],
 )
 def test_invalid_value_is_an_error_that_names_the_variable(variable: str, value: str) -> None:
@@ -114,3 +132,8 @@ def test_renamed_setting_is_accepted_with_a_warning(
 def test_new_names_are_accepted_without_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     Settings.from_environment({"FIELDGATE_RESPONSE_CACHE_SIZE": "1KiB", "FIELDGATE_KEPT_ANSWERS": ""})
     assert not caplog.messages
+
+
+@pytest.mark.parametrize(("value", "expected"), [("2d", 2 * 24 * 60 * 60), ("0s", 0), ("Off", None), ("", 31536000)])
+def test_hsts_max_age(value: str, expected: int | None) -> None:
+    assert Settings.from_environment({"FIELDGATE_HSTS_MAX_AGE": value}).hsts_max_age == expected

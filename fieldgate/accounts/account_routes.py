@@ -25,8 +25,9 @@ from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.accounts.tokens import DISPLAY_PREFIX_LENGTH, hash_token
 from fieldgate.db import now
 from fieldgate.errors import NotFound, Unauthorized, ValidationError
-from fieldgate.http.injection import ClientAddress
+from fieldgate.http.injection import HandlerContext
 from fieldgate.http.operations import Created, delete, get, get_list, post
+from fieldgate.http.request.authentication import device_cookie
 from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import AuthMethod, User
@@ -228,7 +229,7 @@ async def account_session_deletion(user: User, store: AccountStore) -> None:
 async def account_password_change(
     user: User,
     body: PasswordBody,
-    client: ClientAddress,
+    context: HandlerContext,
     authenticator: AccountAuthenticator,
     passwords: Passwords,
     store: AccountStore,
@@ -236,7 +237,9 @@ async def account_password_change(
     if error := password_error(body.new_password, user.username):
         raise ValidationError({"new_password": [error]})
     try:
-        await authenticator.verify_password(user.username, body.current_password, client.address)
+        await authenticator.verify_password(
+            user.username, body.current_password, context.client.address, device_cookie(context.headers)
+        )
     except Unauthorized:
         raise ValidationError({"current_password": [Message("This is not your current password.")]}) from None
     if body.new_password == body.current_password:

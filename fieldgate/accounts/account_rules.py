@@ -26,18 +26,15 @@ def reject_token(user: User) -> None:
 
 def username_error(name: str) -> Message | None:
     key = username_key(name)
-    if not _USERNAME.fullmatch(name) or max(len(key), len(name)) > MAX_NAME_CHARS or not _is_path_segment(name):
+    if not _USERNAME.fullmatch(name) or max(len(key), len(name)) > MAX_NAME_CHARS:
         return Message("Use letters, digits and . @ + - _ only, at most {most} characters.", most=MAX_NAME_CHARS)
+    if not any(map(str.isalnum, key)):  # a name is part of paths: browsers remove `.` and `..`
+        return Message("A name needs a letter or a digit.")
     if key == username_key(PUBLIC_USERNAME):
         return Message("{name} is the name of the public; choose another name.", name=PUBLIC_USERNAME)
     if name.lower().endswith(".json"):
         return Message("A name cannot end in .json, which selects a format in URLs.")
     return None
-
-
-def _is_path_segment(name: str) -> bool:
-    """Whether the name can be a part of a URL: browsers remove `.` and `..`."""
-    return name not in (".", "..")
 
 
 def person_name_error(name: str) -> Message | None:

@@ -8,9 +8,11 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from fieldgate.accounts.known_clients import KnownClients, network_of
+from fieldgate.accounts.login_queue import LoginQueue
 from fieldgate.accounts.login_throttle import LoginThrottle
-from fieldgate.accounts.passwords import Passwords
-from fieldgate.accounts.store import LAST_USED_RESOLUTION, AccountStore, TokenHolder
+from fieldgate.accounts.passwords import MAX_CONCURRENT_CHECKS, Passwords
+from fieldgate.accounts.store import LAST_USED_RESOLUTION, AccountStore, TokenHolder, username_key
 from fieldgate.cache import BoundedCache
 from fieldgate.db import now
 from fieldgate.errors import Unauthorized
@@ -29,13 +31,17 @@ class AccountAuthenticator:
     Nothing is answered from memory alone: revoked tokens and disabled users are refused at once.
     """
 
-    def __init__(self, store: AccountStore, passwords: Passwords, throttle: LoginThrottle) -> None:
+    def __init__(
+        self, store: AccountStore, passwords: Passwords, throttle: LoginThrottle, known_clients: KnownClients
+    ) -> None:
         self._store = store
         self._passwords = passwords
         self._throttle = throttle
+        self._known_clients = known_clients
+        self._queue = LoginQueue(MAX_CONCURRENT_CHECKS)
         self._pending_uses: dict[int, asyncio.Task[None]] = {}
         self._key = secrets.token_bytes(32)
-        self._verified = BoundedCache[bytes, bool](MAX_CACHED_PASSWORDS)
+        self._verified = BoundedCache[bytes, str](MAX_CACHED_PASSWORDS)  # the hash that the password has
 
     async def by_token(self, token: str) -> User | None:
         return self._record_use(await self._store.find_token_holder(token, AuthMethod.TOKEN))
@@ -43,8 +49,8 @@ class AccountAuthenticator:
     async def by_session(self, token: str) -> User | None:
         return self._record_use(await self._store.find_token_holder(token, AuthMethod.SESSION))
 
-    async def by_password(self, username: str, password: str, client: str) -> User:
-        row = await self.verify_password(username, password, client)
+    async def by_password(self, username: str, password: str, client: str, device_cookie: str = "") -> User:
+        row = await self.verify_password(username, password, client, device_cookie)
         return User(
             id=row.id,
             username=row.username,
@@ -54,28 +60,43 @@ class AccountAuthenticator:
             auth_method=AuthMethod.PASSWORD,
         )
 
-    async def verify_password(self, username: str, password: str, client: str) -> Row[Any]:
+    async def verify_password(self, username: str, password: str, client: str, device_cookie: str = "") -> Row[Any]:
         """Return the user's row if the password is correct, otherwise raise `Unauthorized`.
 
         Every failure takes the same time, whether the user exists or not, and counts for the login throttle.
         """
-        row = await self._store.find_user(username)
-        stored = None if row is None else row.password_hash
+        device = await self._known_clients.find_device(username, device_cookie)
         # Clients with Basic credentials send them with every request, and Argon2 is slow. A password that was correct
         # for this hash still is; a changed or disabled account has another hash or none, so the cache cannot be stale.
         # The client's address is part of the key, and the throttle applies: otherwise, while wrong passwords are
         # answered with 429, the correct one would stand out.
-        proof = self._password_proof(client, password, stored or "")
-        if row is not None and self._verified.get(proof):
-            await self._throttle.check(username, client)
-            return row
-        with self._passwords.slot():
-            await self._throttle.record_attempt(username, client)
-            if not await self._passwords.matches(password, stored) or row is None:
-                raise Unauthorized(WRONG_PASSWORD)
-            await self._throttle.record_success(username, client)
-        self._verified.put(proof, True)
+        proof = self._password_proof(client, username_key(username), password)
+        verified_hash = self._verified.get(proof)
+        if verified_hash is not None:
+            row = await self._store.find_user(username)
+            if row is not None and row.password_hash == verified_hash:
+                await self._throttle.check(username, client, device)
+                return row
+        queued_as = device or network_of(client)
+        with self._queue.place(queued_as):
+            lane = await self._throttle.find_lane(username, client, device)
+            async with self._queue.turn(queued_as, lane):
+                row = await self._check_password(username, password, client, device)
+        self._verified.put(proof, row.password_hash)
         return row
+
+    async def _check_password(self, username: str, password: str, client: str, device: str) -> Row[Any]:
+        await self._throttle.find_lane(username, client, device)  # others may have failed since it was queued
+        await self._throttle.record_attempt(username, client, device)
+        row = await self._store.find_user(username)
+        if not await self._passwords.matches(password, None if row is None else row.password_hash) or row is None:
+            raise Unauthorized(WRONG_PASSWORD)
+        await self._throttle.record_success(username, client, device)
+        return row
+
+    async def device_cookie(self, username: str, cookie: str) -> str:
+        """Return the cookie by which the browser is known after a login. `cookie` is the one that it sent."""
+        return await self._known_clients.device_cookie(username, cookie)
 
     def _password_proof(self, *parts: str) -> bytes:
         text = repr(parts).encode("utf-8", "surrogatepass")

@@ -36,13 +36,15 @@ def ignore_progress(_done: int, _total: int | None) -> None:
 
 
 @contextmanager
-def progress_bar(total: int | None = None, status: Callable[[], str] = str) -> Iterator[ProgressReporter]:
+def progress_bar(
+    total: int | None = None, status: Callable[[], str] = str, unit: str = "events"
+) -> Iterator[ProgressReporter]:
     """Show a progress bar if standard error is a terminal, otherwise print a line every ten seconds.
 
     `status` returns what the command waits for, or nothing.
     """
     if not sys.stderr.isatty():
-        with _progress_lines(total, status) as report:
+        with _progress_lines(total, status, unit) as report:
             yield report
         return
     from rich.console import Console
@@ -55,7 +57,7 @@ def progress_bar(total: int | None = None, status: Callable[[], str] = str) -> I
 
 
 @contextmanager
-def _progress_lines(total: int | None, status: Callable[[], str]) -> Iterator[ProgressReporter]:
+def _progress_lines(total: int | None, status: Callable[[], str], unit: str) -> Iterator[ProgressReporter]:
     """Print lines of progress from a thread: the command may be waiting, or busy."""
     interval = float(os.environ.get(PROGRESS_SECONDS_VARIABLE) or PROGRESS_SECONDS)
     began = time.monotonic()
@@ -69,7 +71,7 @@ def _progress_lines(total: int | None, status: Callable[[], str]) -> Iterator[Pr
     def print_lines() -> None:
         while not ended.wait(interval):
             done, in_all = latest
-            count = f"{done} events" if in_all is None else f"{done} of {in_all} events"
+            count = f"{done} {unit}" if in_all is None else f"{done} of {in_all} {unit}"
             parts = [f"{time.monotonic() - began:.0f} s", count, status()]
             click.echo(": ".join([parts[0], ", ".join(filter(None, parts[1:]))]), err=True)
 

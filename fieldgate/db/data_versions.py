@@ -12,7 +12,7 @@ set back as well.
 
 On SQLite, every process sees a commit at once. On PostgreSQL, the process that wrote does, and the others learn of it
 by LISTEN, usually within milliseconds. A process that has not heard from PostgreSQL for `MAX_STALENESS` queries the
-versions instead of using those it has.
+versions instead of using those it has. So does one behind a connection pooler, where LISTEN does not work.
 """
 
 import asyncio
@@ -167,6 +167,11 @@ class DataVersions:
         connection = await self._database.connect()
         notified = asyncio.Event()
         try:
+            if self._database.is_pooled:
+                # Its sessions keep no LISTEN: every reader queries the versions.
+                log.info("connected through a connection pooler: data versions are queried for each request")
+                connection.terminate()
+                await asyncio.Event().wait()
             await connection.add_listener(CHANNEL, lambda *_: notified.set())
             while True:
                 # The versions are queried at every notification and every heartbeat, so a notification that is

@@ -35,15 +35,19 @@ from fieldgate.db.group_commit import GroupCommitter, Result, Write
 from fieldgate.db.identity_marker import SELECT_IDENTITY, read_write_uri
 from fieldgate.db.open_files import GENERATION, WATCH_SECONDS, KnownIdentity, OpenFiles, SqliteFiles
 from fieldgate.db.outages import DatabaseGone, is_broken_connection
+from fieldgate.db.postgres_url import PostgresURL
 from fieldgate.db.tables import Timestamp, now
 
 if TYPE_CHECKING:
     import asyncpg  # not at run time: not loaded when SQLite is used
 
+    from fieldgate.db.postgres_connections import PostgresConnector
+
 BUSY_TIMEOUT_MS = 10_000  # how long an SQLite writer waits for another one
 MAX_POOL_CONNECTIONS = 8  # per process, for PreparedQuery; the SQLAlchemy engine has its own pool
+ENGINE_CACHED_STATEMENTS = 100  # of a connection of the engine; its default
 
-CONNECT_TIMEOUT = 5  # seconds to connect to PostgreSQL, or to get a connection from the pool
+CONNECT_TIMEOUT = 5  # seconds to get a connection from the pool
 COMMAND_TIMEOUT = 30  # seconds per statement
 
 _SQLITE_OPTIONS = {"isolation_level": None}  # no implicit BEGIN by the driver
@@ -56,7 +60,7 @@ _SQLITE_PRAGMAS = (
 
 
 class Database:
-    def __init__(self, database_url: str) -> None:
+    def __init__(self, database_url: str, *, command_timeout: float | None = COMMAND_TIMEOUT) -> None:
         self.url = _driver_url(database_url)
         file = sqlite_file(database_url)
         self.is_sqlite = file is not None
@@ -64,15 +68,21 @@ class Database:
         self._files = SqliteFiles(str(self.url.database), self.identity)
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
+            engine_url = self.url
             options: dict[str, Any] = {"connect_args": _SQLITE_OPTIONS}
         else:
-            # The driver understands PostgreSQL's own URL options (sslmode, host), the engine does not.
-            options = {"pool_pre_ping": True, "pool_timeout": CONNECT_TIMEOUT, "async_creator": self.connect}
+            # The engine opens no connections of its own: it does not read URLs as PostgreSQL's programs do.
+            engine_url = make_url("postgresql+asyncpg://")
+            options = {"pool_pre_ping": True, "pool_timeout": CONNECT_TIMEOUT}
+            self._postgres_url = PostgresURL.parse(database_url)
+            self._command_timeout = command_timeout
+            self._connector: PostgresConnector | None = None
         # Errors are logged, and parameters of a failing statement can be secret.
-        self._engine = create_async_engine(self.url, hide_parameters=True, **options)
+        self._engine = create_async_engine(engine_url, hide_parameters=True, **options)
         if self.is_sqlite:
             _register_sqlite_events(self._engine.sync_engine, self._files)
         else:
+            event.listen(self._engine.sync_engine, "do_connect", self._connect_engine)
             event.listen(self._engine.sync_engine, "handle_error", _disconnect_if_broken)
         self._write_engine = self._engine.execution_options(sqlite_begin="IMMEDIATE")
         # On SQLite, every transaction sees one snapshot.
@@ -132,6 +142,12 @@ class Database:
     async def read_transaction(self) -> AsyncIterator[AsyncConnection]:
         """Begin a read-only transaction that sees one snapshot of the data."""
         async with self._read_engine.begin() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[AsyncConnection]:
+        """Open a connection without a transaction, for migrations, which begin their own."""
+        async with self._engine.connect() as connection:
             yield connection
 
     def current_time(self, offset: timedelta = timedelta(0)) -> ColumnElement[datetime]:
@@ -228,9 +244,7 @@ class Database:
 
     async def connect(self, *_: object, **__: object) -> "asyncpg.Connection":
         """Open a connection of the driver. Arguments, which pools pass, are ignored: the URL holds all options."""
-        import asyncpg
-
-        connection = await asyncpg.connect(self.postgres_dsn, timeout=CONNECT_TIMEOUT, command_timeout=COMMAND_TIMEOUT)
+        connection = await self._postgres_connector().connect()
         try:
             self.identity.check(await _postgres_identity(connection))
         except BaseException:
@@ -238,10 +252,40 @@ class Database:
             raise
         return connection
 
+    def _postgres_connector(self) -> "PostgresConnector":
+        if self._connector is None:
+            from fieldgate.db.postgres_connections import PostgresConnector
+
+            self._connector = PostgresConnector(self._postgres_url, self._command_timeout)
+        return self._connector
+
+    def _connect_engine(self, dialect: Any, *_: object) -> Any:
+        """Open a connection for the engine, which has a cache of prepared statements, too. A pooler forbids it."""
+        connector = self._postgres_connector()
+        while True:
+            is_pooled = connector.is_pooled
+            size = 0 if is_pooled else ENGINE_CACHED_STATEMENTS
+            connection = dialect.dbapi.connect(async_creator_fn=self.connect, prepared_statement_cache_size=size)
+            if connector.is_pooled is is_pooled:
+                return connection
+            connection.close()
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether a connection pooler is between this process and PostgreSQL, so that sessions keep no state."""
+        return not self.is_sqlite and self._connector is not None and self._connector.is_pooled
+
     @property
     def postgres_dsn(self) -> str:
         """The URL in the form that PostgreSQL's own tools use."""
-        return self.url.set(drivername="postgresql").render_as_string(hide_password=False)
+        return self._postgres_url.to_text(hide_password=False)
+
+    @property
+    def address(self) -> str:
+        """For messages: the path of an SQLite file, or the URL of a PostgreSQL database without its password."""
+        if self.is_sqlite:
+            return str(Path(str(self.url.database)).absolute())
+        return self._postgres_url.to_text(hide_password=True, with_options=False)
 
     async def close(self) -> None:
         if self._group_committer is not None:
@@ -263,14 +307,22 @@ def sqlite_file(database_url: str) -> Path | None:
 
 
 def _driver_url(database_url: str) -> URL:
-    """Add the driver to a URL. Both `postgres://` and `postgresql://` are accepted."""
-    url = make_url(database_url.replace("postgres://", "postgresql://", 1))
-    drivers = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
-    if url.get_backend_name() not in drivers:
+    """The URL with the driver, for SQLAlchemy. `ValueError`, without the password, if it is for neither database."""
+    scheme = database_url.partition("://")[0].partition("+")[0]
+    if scheme in {"postgresql", "postgres"}:
+        parts = PostgresURL.parse(database_url)
+        hosts, ports = zip(*parts.hosts, strict=True) if parts.hosts else ((), ())
+        places = {"host": ",".join(hosts), "port": ",".join(map(str, ports))} if hosts else {}
+        return URL.create(
+            "postgresql+asyncpg", parts.user or None, parts.password or None, database=parts.database,
+            query={**parts.options, **places},
+        )  # fmt: skip
+    url = make_url(database_url)
+    if url.get_backend_name() != "sqlite":
         raise ValueError(f"sqlite:///… or postgresql://… is needed, not {url.get_backend_name()!r}.")
     if not url.database:
         raise ValueError("the name of a database is missing at the end of the address.")
-    return url.set(drivername=drivers[url.get_backend_name()])
+    return url.set(drivername="sqlite+aiosqlite")
 
 
 def _register_sqlite_events(engine: Engine, files: SqliteFiles) -> None:

@@ -45,6 +45,8 @@ async def snapshot(database: Database) -> AsyncIterator[Snapshot]:
     try:
         await postgres.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         yield _PostgresSnapshot(database, postgres)
+        if database.is_pooled:  # otherwise the pooler would close its connection, too
+            await postgres.execute("ROLLBACK")
     finally:
         # Nothing was written, and a regular close would wait for a cancelled statement.
         postgres.terminate()
@@ -88,6 +90,13 @@ class _PostgresSnapshot:
 
     async def batches(self, statement: Select[Any]) -> AsyncIterator[Rows]:
         sql, values = _compile(self._database, statement)
+        if self._database.is_pooled:
+            # The driver's cursor has a prepared statement, which would stay in a connection that others use.
+            await self._connection.fetch(f"DECLARE batches NO SCROLL CURSOR FOR {sql}", *values)
+            while batch := await self._connection.fetch(f"FETCH {BATCH_SIZE} FROM batches"):
+                yield batch
+            await self._connection.fetch("CLOSE batches")
+            return
         cursor = await self._connection.cursor(sql, *values)
         while batch := await cursor.fetch(BATCH_SIZE):
             yield batch

@@ -112,6 +112,7 @@ class Readiness:
     formats=(Format.JSON,),
     checks_host=False,
     no_store=True,
+    rate_cost=0,
 )
 async def healthz() -> Response:
     return _json_response(Health("alive"))
@@ -131,6 +132,7 @@ async def healthz() -> Response:
     formats=(Format.JSON,),
     checks_host=False,
     no_store=True,
+    rate_cost=0,
 )
 async def readyz(readiness: Readiness) -> Response:
     await readiness.check()
@@ -148,6 +150,7 @@ async def readyz(readiness: Readiness) -> Response:
     media_type="text/plain",
     no_store=True,
     error_statuses=(403,),
+    rate_cost=0,
 )
 async def metrics(
     context: HandlerContext, client: ClientAddress, settings: Settings, request_metrics: RequestMetrics

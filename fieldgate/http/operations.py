@@ -172,6 +172,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     response: ResponseSpec
     caching: CachePolicy
     description: Description
+    rate_cost: float  # how much of a rate limit a request uses; 0: it is not limited
 
     @property
     def name(self) -> str:
@@ -198,6 +199,8 @@ class CommonOptions(TypedDict, total=False):
     checks_host: bool
     # True: responses are sent with `Cache-Control: no-store`.
     no_store: bool
+    # How much of a rate limit a request uses, 1 if not given; 0: it is not limited.
+    rate_cost: float
 
 
 class ReadOptions(CommonOptions, total=False):
@@ -272,6 +275,7 @@ def operation(
             response=_response_spec(response_kind, options),
             caching=_cache_policy(parameters, options),
             description=_description(options),
+            rate_cost=options.get("rate_cost", 1.0),
         )
 
     return declare

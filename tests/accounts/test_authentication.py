@@ -3,7 +3,10 @@
 import pytest
 from sqlalchemy import select
 
+from fieldgate.accounts import login_queue
 from fieldgate.accounts.authentication import AccountAuthenticator
+from fieldgate.accounts.known_clients import KnownClients
+from fieldgate.accounts.login_queue import Lane
 from fieldgate.accounts.login_throttle import USER_POLICY, LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
@@ -39,7 +42,12 @@ def passwords() -> CountingPasswords:
 
 @pytest.fixture
 def authenticator(database: Database, store: AccountStore, passwords: Passwords) -> AccountAuthenticator:
-    return AccountAuthenticator(store, passwords, LoginThrottle(database))
+    return new_authenticator(database, store, passwords)
+
+
+def new_authenticator(database: Database, store: AccountStore, passwords: Passwords) -> AccountAuthenticator:
+    known_clients = KnownClients(database)
+    return AccountAuthenticator(store, passwords, LoginThrottle(database, known_clients), known_clients)
 
 
 async def create_user(store: AccountStore, username: str = "amina") -> int:
@@ -78,7 +86,7 @@ async def test_password_cache_is_bounded(
     database: Database, store: AccountStore, passwords: Passwords, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fieldgate.accounts.authentication.MAX_CACHED_PASSWORDS", 2)
-    authenticator = AccountAuthenticator(store, passwords, LoginThrottle(database))
+    authenticator = new_authenticator(database, store, passwords)
     for number in range(5):
         await create_user(store, f"user{number}")
         await authenticator.by_password(f"user{number}", PASSWORD, ADDRESS)
@@ -95,16 +103,18 @@ async def test_correct_password_clears_the_failures(
     await authenticator.by_password("amina", PASSWORD, ADDRESS)
     async with database.read_transaction() as connection:
         failures = list((await connection.execute(select(login_attempts.c.failures))).scalars())
-    assert failures == [USER_POLICY.free_failures - 1], "only those of the address are left, without this attempt"
+    assert failures == [USER_POLICY.free_failures - 1] * 2, "those of the address and the name, without this attempt"
 
 
 async def test_refused_checks_are_not_counted_as_failures(
     database: Database, authenticator: AccountAuthenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fieldgate.accounts.passwords.MAX_QUEUED_CHECKS", 0)
-    for _ in range(USER_POLICY.free_failures + 5):
-        with pytest.raises(ServiceUnavailable):
-            await authenticator.by_password("amina", PASSWORD, ADDRESS)
+    monkeypatch.setattr(login_queue, "MAX_WAITING", 0)
+    queue = authenticator._queue
+    async with queue.turn("a", Lane.NEW), queue.turn("b", Lane.NEW):
+        for _ in range(USER_POLICY.free_failures + 5):
+            with pytest.raises(ServiceUnavailable):
+                await authenticator.by_password("amina", PASSWORD, ADDRESS)
     async with database.read_transaction() as connection:
         assert (await connection.execute(select(login_attempts))).all() == []
 

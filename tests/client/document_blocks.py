@@ -6,6 +6,8 @@ A comment in the line before a block says what is special about it:
     <!-- exit status 6 -->   the command ends with this status
     <!-- typed "text" -->    what the reader types when the command asks
     <!-- until "text" -->    the command runs until it is interrupted, which happens after it printed this text
+    <!-- stays "text" -->    the command goes on in another terminal; the next block follows after it printed this text
+    <!-- after Ctrl-C -->    the command in the other terminal is interrupted first, and ends with status 0
 """
 
 import json
@@ -66,6 +68,7 @@ class Reader:
         self._substitutions = substitutions
         self._environment = {**os.environ, **environment}
         self._exports = ""  # `export` lines hold for all later commands
+        self._staying: subprocess.Popen[bytes] | None = None  # the command in the other terminal
         self.ran: list[str] = []
 
     def run(self, blocks: list[Block]) -> None:
@@ -76,6 +79,8 @@ class Reader:
             elif block.language == "python":
                 printed = self._run_python(block)
             elif block.language == "sh":
+                if block.note == "after Ctrl-C":
+                    self.interrupt()
                 printed = self._run_shell(block)
             else:
                 continue
@@ -97,7 +102,7 @@ class Reader:
 
     def _run_shell(self, block: Block) -> str:
         script = self.typed(block)
-        if block.noted("until"):
+        if block.noted("until") or block.noted("stays"):
             return self._run_until(script, block)
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", self._exports + script],
@@ -115,8 +120,8 @@ class Reader:
         return done.stdout + done.stderr
 
     def _run_until(self, script: str, block: Block) -> str:
-        """Run a command that does not end by itself, and press Ctrl-C when it has printed a text."""
-        text = block.noted("until")
+        """Run a command that does not end by itself. When it has printed a text, press Ctrl-C or leave it running."""
+        text = block.noted("until") or block.noted("stays")
         process = subprocess.Popen(
             ["bash", "-c", f"{self._exports}exec {script}"],
             cwd=self._folder,
@@ -133,12 +138,24 @@ class Reader:
             if not data:
                 break
             printed += data.decode()
+        if block.noted("stays") and text in printed:
+            assert self._staying is None, f"{block.place}: a command is still running"
+            self._staying = process
+            return printed
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=TIMEOUT_SECONDS)
         printed += rest.decode()
         assert text in printed, f"{block.place}: {printed}"
         assert "Traceback" not in printed, f"{block.place}: {printed}"
         return printed
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C in the other terminal, if a command is running there."""
+        process, self._staying = self._staying, None
+        if process is not None:
+            process.send_signal(signal.SIGINT)
+            printed, _ = process.communicate(timeout=TIMEOUT_SECONDS)
+            assert process.returncode == 0, printed.decode()
 
 
 class PythonSession:

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,9 @@ import pytest
 from fieldgate.db import Database, DataVersions, Snapshot
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.search.filters import EventFilters
+from fieldgate.events.search.index import Index
 from fieldgate.events.store import EventStore
+from fieldgate.events.versioned_reads import IndexVersion
 from fieldgate.events.visibility import PUBLIC_SCOPE
 from fieldgate.i18n.languages import Language
 from fieldgate.pagination import PageRequest
@@ -42,6 +44,19 @@ class OvertakenStore(EventStore):
     async def write_round(self) -> None:
         self.rounds += 1
         await self._writer.upsert(events_of_round(2 * self.rounds))
+
+    async def load_index(self, at_least: int = 0, state: Snapshot | None = None) -> tuple[IndexVersion, Index]:
+        if state is None:
+            await self.write_round()
+        return await super().load_index(at_least, state)
+
+    async def stream_packed(
+        self, version: int, state: Snapshot | None = None
+    ) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
+        if state is None:
+            await self.write_round()
+        async for some in super().stream_packed(version, state):
+            yield some
 
     @asynccontextmanager
     async def open_state(self) -> AsyncIterator[Snapshot]:

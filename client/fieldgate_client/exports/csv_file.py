@@ -20,11 +20,15 @@ from fieldgate_client.exports.columns import Columns
 from fieldgate_client.exports.flatten import Cell, decode_record, flatten
 from fieldgate_client.exports.output_file import OutputFile, Target
 
-FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"  # in some languages Excel takes the wide characters, too
+# Some spreadsheets leave out white space, control characters and characters without width at the start of a cell. In
+# some languages Excel also takes the wide signs. A text with apostrophes before a formula gets one more, so that what
+# was written can be restored. This is the rule of the server; a test compares the two.
+FORMULA = re.compile(
+    r"'*(?:[\t\r\n]|[\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫])"
+)
 BYTE_ORDER_MARK = "\ufeff"
 COPY_BYTES = 1 << 16
 
-_FORMULA_STARTS = frozenset(FORMULA_STARTS)
 # A cell as `csv` writes it, with the quotes.
 _WRITTEN_CELL = re.compile(r'("[^"]*(?:""[^"]*)*"|[^",\r\n]*)(?:,|\r\n)')
 
@@ -66,13 +70,13 @@ class CSVWriter:
             self._layout += [name for name in self._columns.filled() if name not in known]
         else:
             self._layout = self._columns.ordered()  # usually those of the whole list
-        data = _encode([[*map(row.get, self._layout)] for row in rows])
+        data = encode_rows([[*map(row.get, self._layout)] for row in rows])
         self._rows.write(data)
         self._chunks.append(_Chunk(len(data), len(rows), len(self._layout)))
 
     def finish(self) -> None:
         columns = self._columns.complete()
-        header = _encode([columns]) if columns else b""
+        header = encode_rows([columns]) if columns else b""
         self._output.file.write((BYTE_ORDER_MARK.encode() if self._bom else b"") + header)
         self._rows.seek(0)
         if columns == self._layout and all(chunk.columns == len(columns) for chunk in self._chunks):
@@ -102,7 +106,7 @@ class CSVWriter:
             self._output.file.write("".join([f"{line}\r\n" for line in lines]).encode())
 
 
-def _encode(rows: list[list[Cell]]) -> bytes:
+def encode_rows(rows: list[list[Cell]]) -> bytes:
     text = io.StringIO(newline="")
     csv.writer(text).writerows(
         [[cell if cell is None or type(cell) is int else _cell(cell) for cell in row] for row in rows]
@@ -112,7 +116,7 @@ def _encode(rows: list[list[Cell]]) -> bytes:
 
 def _cell(cell: Cell) -> Cell:
     if type(cell) is str:
-        if cell[:1] in _FORMULA_STARTS:
+        if FORMULA.match(cell):
             cell = f"'{cell}"
         return cell.replace("\0", "\ufffd") if "\0" in cell else cell
     return ("true" if cell else "false") if type(cell) is bool else cell

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from functools import lru_cache, partial
 from importlib import import_module
 from operator import attrgetter
@@ -25,7 +25,8 @@ from fieldgate.events.search.index import Index, RebuildRequired, intersection
 from fieldgate.events.search.ordering_fields import ORDERINGS, SourceOrdering
 from fieldgate.events.search.record_cache import RecordCache
 from fieldgate.events.search.sql_filters import SQL_FILTERS, SqlFilterContext
-from fieldgate.events.store import EventStore, IndexVersion, SnapshotExpired
+from fieldgate.events.store import EventStore
+from fieldgate.events.versioned_reads import IndexVersion, SnapshotExpired
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
@@ -206,9 +207,8 @@ class EventSnapshot:
         by = ORDERINGS[field]
         if isinstance(by, SourceOrdering):
             builder = ordering.RankBuilder(by, self.index, language)
-            async with self._store.open_state() if state is None else nullcontext(state) as source:
-                async for some in self._store.stream_packed(source, self.index_version.version):
-                    await asyncio.to_thread(builder.add, some)
+            async for some in self._store.stream_packed(self.index_version.version, state):
+                await asyncio.to_thread(builder.add, some)
             return await asyncio.to_thread(builder.build)
         return await asyncio.to_thread(ordering.indexed_ranks, by, self.index, self.reference_data, language)
 
@@ -284,9 +284,9 @@ class EventSearch:
     async def _build_consistent(self, filters: EventFilters, language: Language) -> EventSnapshot:
         async with self._store.open_state() as state:
             newest = self._snapshot
-            view = None if newest is None else await self._apply_changes(state, newest)
+            view = None if newest is None else await self._apply_changes(newest, 0, state)
             if view is None:
-                view = await self._build_snapshot(state)
+                view = await self._build_snapshot(0, state)
             await view.prepare(filters, language, state)
         if self._snapshot is None or self._snapshot.index_version.version <= view.index_version.version:
             self._snapshot = view
@@ -306,7 +306,7 @@ class EventSearch:
             async with self._refresh_lock:
                 view = self._snapshot
                 if view is None or view.index_version.version < version:
-                    view = self._snapshot = await self._refresh(view)
+                    view = self._snapshot = await self._refresh(view, version)
         if view.versions[1] < reference_version:
             loaded_version, reference_data = await self._reference.current_with_version()
             view = self._snapshot = self._make_snapshot(view.index_version, view.index, reference_data, loaded_version)
@@ -332,27 +332,23 @@ class EventSearch:
             newer = self._make_snapshot(view.index_version, view.index, reference_data, version)
             return newer.render(template, language, scope)
 
-    async def _refresh(self, snapshot: EventSnapshot | None) -> EventSnapshot:
+    async def _refresh(self, snapshot: EventSnapshot | None, version: int) -> EventSnapshot:
         if snapshot is None:
-            return await self._load_snapshot()
+            return await self._build_snapshot(version)
         if self._rebuild_task is not None and not self._rebuild_task.done():
             return snapshot
-        async with self._store.open_state() as state:
-            changed = await self._apply_changes(state, snapshot)
-        if changed is not None:
+        if (changed := await self._apply_changes(snapshot, version)) is not None:
             return changed
         if len(snapshot.index) <= self._max_blocking_rebuild_events:
-            return await self._load_snapshot()
-        self._rebuild_task = asyncio.create_task(self._rebuild_in_background())
+            return await self._build_snapshot(version)
+        self._rebuild_task = asyncio.create_task(self._rebuild_in_background(version))
         return snapshot
 
-    async def _load_snapshot(self) -> EventSnapshot:
-        async with self._store.open_state() as state:
-            return await self._build_snapshot(state)
-
-    async def _apply_changes(self, state: Snapshot, snapshot: EventSnapshot) -> EventSnapshot | None:
+    async def _apply_changes(
+        self, snapshot: EventSnapshot, at_least: int, state: Snapshot | None = None
+    ) -> EventSnapshot | None:
         """The snapshot of a later state. None if its index must be built anew."""
-        changes = await self._store.load_changes(state, snapshot.index_version)
+        changes = await self._store.load_changes(snapshot.index_version, at_least, state)
         if changes is None:
             return None
         index_version, rows, deleted_ids = changes
@@ -369,8 +365,8 @@ class EventSearch:
             return self._make_snapshot(index_version, index, reference_data, version, record_cache)
         return None
 
-    async def _build_snapshot(self, state: Snapshot) -> EventSnapshot:
-        index_version, index = await self._store.load_index(state)
+    async def _build_snapshot(self, version: int, state: Snapshot | None = None) -> EventSnapshot:
+        index_version, index = await self._store.load_index(version, state)
         reference_version, reference_data = await self._reference.reload()
         return self._make_snapshot(index_version, index, reference_data, reference_version)
 
@@ -391,9 +387,9 @@ class EventSearch:
             record_cache or RecordCache(self._record_cache_bytes),
         )
 
-    async def _rebuild_in_background(self) -> None:
+    async def _rebuild_in_background(self, version: int) -> None:
         try:
-            self._snapshot = await self._load_snapshot()
+            self._snapshot = await self._build_snapshot(version)
         except Exception:  # the next request starts another rebuild
             log.exception("building the event index failed")
 

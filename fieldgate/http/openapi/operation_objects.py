@@ -41,6 +41,10 @@ def describe_operation(
     statuses = {401, 503, *operation.description.error_statuses}
     if operation.route.checks_host:
         statuses.add(400)
+    if bodies:
+        statuses.add(408)
+    if operation.rate_cost:
+        statuses.add(429)
     if operation.response.is_negotiated:
         statuses |= {404, 406}
     responses |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted(statuses)}

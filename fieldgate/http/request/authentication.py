@@ -14,6 +14,7 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import ANONYMOUS, AuthMethod, Caller, User
 
 SESSION_COOKIE = b"fieldgate_session"
+DEVICE_COOKIE = b"fieldgate_device"  # says that a user logged in with this browser before; it grants nothing
 CSRF_HEADER = b"x-csrftoken"
 MAX_CREDENTIAL_CHARS = 4096  # of an Authorization header
 
@@ -31,7 +32,7 @@ class Authenticator(Protocol):
 
     async def by_session(self, token: str) -> User | None: ...
 
-    async def by_password(self, username: str, password: str, client: str) -> User:
+    async def by_password(self, username: str, password: str, client: str, device_cookie: str = "") -> User:
         """Return the user, or raise `Unauthorized` or `TooManyRequests`."""
         ...
 
@@ -40,7 +41,7 @@ async def authenticate(headers: Mapping[bytes, bytes], client_address: str, auth
     """Return the caller. Invalid credentials are an error everywhere, on public endpoints too."""
     authorization = headers.get(b"authorization", b"").decode("latin-1").strip()
     if authorization:
-        return await _authenticate_header(authorization, client_address, authenticator)
+        return await _authenticate_header(authorization, client_address, device_cookie(headers), authenticator)
     token = read_cookie(headers.get(b"cookie", b""), SESSION_COOKIE).decode("latin-1")
     if token:
         # An expired session is not an error: the page is shown as to the public, with a login link.
@@ -48,7 +49,13 @@ async def authenticate(headers: Mapping[bytes, bytes], client_address: str, auth
     return ANONYMOUS
 
 
-async def _authenticate_header(authorization: str, client_address: str, authenticator: Authenticator) -> Caller:
+def device_cookie(headers: Mapping[bytes, bytes]) -> str:
+    return read_cookie(headers.get(b"cookie", b""), DEVICE_COOKIE).decode("latin-1")
+
+
+async def _authenticate_header(
+    authorization: str, client_address: str, device: str, authenticator: Authenticator
+) -> Caller:
     scheme, *parts = authorization.split(maxsplit=1)
     rest = parts[0] if parts else ""
     known = scheme.lower()
@@ -60,7 +67,7 @@ async def _authenticate_header(authorization: str, client_address: str, authenti
         return await _authenticate_token(rest, authenticator)
     if known == "basic":
         username, password = _decode_basic(rest)
-        return await authenticator.by_password(username, password, client_address)
+        return await authenticator.by_password(username, password, client_address, device)
     if not rest:  # a token without a scheme, as one client in production sends it
         return await _authenticate_token(scheme, authenticator)
     raise Unauthorized(UNKNOWN_SCHEME)

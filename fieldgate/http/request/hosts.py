@@ -43,6 +43,8 @@ class BaseURL(msgspec.Struct, frozen=True):
 
     url: str
     is_secure: bool
+    # Whether the client itself used https, as far as is known. A fixed base URL can be https without that.
+    is_request_secure: bool = False
 
 
 class HostPolicy:
@@ -99,9 +101,11 @@ class HostPolicy:
         if not _PREFIX.fullmatch(prefix):
             raise self._invalid("X-Forwarded-Prefix", prefix)
         if self._fixed_url:
-            return BaseURL(self._fixed_url, self._fixed_url.startswith("https:"))
+            is_secure = self._fixed_url.startswith("https:")
+            return BaseURL(self._fixed_url, is_secure, is_secure and forwarded_scheme.lower() != "http")
         netloc = match["name"] if not port or port == _DEFAULT_PORTS[scheme] else f"{match['name']}:{port}"
-        return BaseURL(f"{scheme}://{netloc}{prefix.rstrip('/')}", scheme == "https")
+        is_secure = scheme == "https"
+        return BaseURL(f"{scheme}://{netloc}{prefix.rstrip('/')}", is_secure, is_secure)
 
     def _invalid(self, header: str, value: str) -> BadRequest:
         self._refused_hosts.invalid_value(header, value)

@@ -1,13 +1,20 @@
 """CSV that is safe to open in a spreadsheet: text that looks like a formula gets a leading apostrophe.
 
 encode_csv([["user"], ["=1+1"]])  # b"user\\r\\n'=1+1\\r\\n"
+
+A text that begins with apostrophes before a formula gets one more, so that `unescape_formula` restores every text.
 """
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 
-FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"  # in some languages Excel takes the wide characters, too
+# Some spreadsheets leave out white space, control characters and characters without width at the start of a cell. In
+# some languages Excel also takes the wide signs. The client library has the same pattern; a test compares the two.
+FORMULA = re.compile(
+    r"'*(?:[\t\r\n]|[\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫])"
+)
 
 CSVCell = str | int | float | None
 
@@ -19,9 +26,9 @@ def encode_csv(rows: Iterable[Sequence[CSVCell]]) -> bytes:
 
 
 def _escape_formula(cell: CSVCell) -> CSVCell:
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in FORMULA_STARTS and cell else cell
+    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
 
 
 def unescape_formula(cell: str) -> str:
     """Undo the escaping of `encode_csv`."""
-    return cell[1:] if cell[:1] == "'" and cell[1:2] in FORMULA_STARTS and cell[1:] else cell
+    return cell[1:] if cell[:1] == "'" and FORMULA.match(cell, 1) else cell

@@ -201,3 +201,15 @@ async def test_no_formulas_with_other_separators(team: SharingTeam) -> None:
         assert not [cell for cell in cells if cell.lstrip('"').startswith(("=", "+", "-", "@"))], cells
     again = await send(team, uid, answer.content, mode="replace")
     assert (again.status_code, again.json()["counts"]) == (200, {})
+
+
+@pytest.mark.parametrize("name", ["＝1+1", "－1", "@sum", "'=1+1", "''＝1", "﹦1"])
+async def test_names_that_look_like_formulas_are_read_back(team: SharingTeam, name: str) -> None:
+    uid = await team.create_asset()
+    await team.add_user(name)
+    await team.grant(uid, name, "view_asset")
+    answer = await team.request_assignments(uid, "owner", "GET", "csv/")
+    _, *rows = csv.reader(answer.text.splitlines())
+    assert [f"'{name}", "view_asset", ""] in rows
+    again = await send(team, uid, answer.content, mode="replace")
+    assert (again.status_code, again.json()["counts"]) == (200, {})

@@ -1,0 +1,112 @@
+"""`fieldgate backup` and `fieldgate restore`: copies of an SQLite database."""
+
+import shlex
+import sqlite3
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from sqlalchemy import make_url
+
+from fieldgate.cli.common import connect, data_option, load_settings
+from fieldgate.cli.output import progress_bar
+from fieldgate.db import sqlite_file
+from fieldgate.settings import Settings
+
+PERCENT = 100
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@data_option
+def backup(file: Path, force: bool, data: Path | None) -> None:
+    """Write a copy of the SQLite database to FILE, while the service runs.
+
+    The copy is compared with the database row by row. A FILE that ends with .gz or .zst is compressed. On PostgreSQL
+    the command prints how to use pg_dump.
+    """
+    # Here, as other commands do not need it.
+    from fieldgate.db.backup import back_up
+    from fieldgate.db.backup_files import BackupError
+
+    settings = load_settings(data)
+    database = _require_sqlite(settings, "back it up", "pg_dump --format=custom --file={file} {url}", file)
+    connect(settings, creates=False)  # says so if there is no database
+    try:
+        with progress_bar(PERCENT, unit="percent") as show:
+            result = back_up(
+                database,
+                file,
+                overwrite=force,
+                on_progress=lambda part: show(round(part * PERCENT), PERCENT),
+            )
+    except BackupError as error:
+        raise click.ClickException(str(error)) from None
+    except (OSError, sqlite3.Error) as error:
+        raise click.ClickException(f"The backup failed: {error}") from None
+    click.echo(
+        f"backed up {result.content.rows} rows of {len(result.content.tables)} tables to {file}: "
+        f"{result.bytes} bytes, schema {result.content.revision}, in {result.seconds:.1f} s\ndigest {result.digest}"
+    )
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace an existing database. It is kept under another name.")
+@data_option
+def restore(file: Path, force: bool, data: Path | None) -> None:
+    """Make the backup FILE the database. Stop the service first.
+
+    FILE is checked before anything is replaced. On PostgreSQL the command prints how to use pg_restore.
+    """
+    from fieldgate.db import restore as restoring  # slow to import, and other commands do not need it
+    from fieldgate.db.backup_files import BackupError
+
+    settings = load_settings(data)
+    database = _require_sqlite(settings, "restore it", "pg_restore --clean --if-exists --dbname={url} {file}", file)
+    rows = 0
+
+    try:
+        with progress_bar(unit="rows checked") as show:
+
+            def count(more: int) -> None:
+                nonlocal rows
+                rows += more
+                show(rows, None)
+
+            result = restoring.restore(file, database, overwrite=force, on_rows=count)
+    except BackupError as error:
+        raise click.ClickException(str(error)) from None
+    except (OSError, sqlite3.Error) as error:
+        raise click.ClickException(f"Nothing was restored: {error}") from None
+    if result.replaced is not None:
+        click.echo(f"The database that was there is now {result.replaced}", err=True)
+    click.echo(
+        f"restored {result.content.rows} rows of {len(result.content.tables)} tables to {database}: "
+        f"schema {result.content.revision}, in {result.seconds:.1f} s\ndigest {result.digest}"
+    )
+
+
+def _require_sqlite(settings: Settings, action: str, postgres_command: str, file: Path) -> Path:
+    """The file of the database. PostgreSQL has its own tools: the error has the command."""
+    try:
+        database = sqlite_file(settings.database)
+    except ValueError as error:
+        raise click.ClickException(f"FIELDGATE_DATABASE_URL: {error}") from None
+    if database is None:
+        _refer_to(settings, action, postgres_command, file)
+    return database
+
+
+def _refer_to(settings: Settings, action: str, postgres_command: str, file: Path) -> NoReturn:
+    address = make_url(settings.database.replace("postgres://", "postgresql://", 1)).set(drivername="postgresql")
+    secrets = {"password", "sslpassword", "passfile"}
+    address = address._replace(password=None).difference_update_query(secrets)
+    command = postgres_command.format(
+        file=shlex.quote(str(file)), url=shlex.quote(address.render_as_string(hide_password=False))
+    )
+    raise click.ClickException(
+        f"The database is PostgreSQL. To {action}, use its own tools, which ask for the password or read it from "
+        f"PGPASSWORD or ~/.pgpass:\n{command}"
+    )

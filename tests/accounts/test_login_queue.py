@@ -1,0 +1,140 @@
+"""The queue of password checks: clients take turns, known ones first, and a flood is refused before it is checked."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldgate.accounts import login_queue
+from fieldgate.accounts.login_queue import MAX_ATTEMPTS_PER_CLIENT, Lane, LoginQueue
+from fieldgate.errors import ServiceUnavailable, TooManyRequests
+
+
+async def serve(queue: LoginQueue, arrivals: Sequence[tuple[str, Lane]]) -> list[str]:
+    """Let clients arrive while the only turn is taken; return them in the order in which they were served."""
+    served: list[str] = []
+
+    async def attempt(client: str, lane: Lane) -> None:
+        async with queue.turn(client, lane):
+            served.append(client)
+
+    async with queue.turn("first", Lane.KNOWN), asyncio.TaskGroup() as tasks:
+        waiting = [tasks.create_task(attempt(client, lane)) for client, lane in arrivals]
+        while sum(len(queue_of) for lane in queue._lanes.values() for queue_of in lane.values()) < len(waiting):
+            await asyncio.sleep(0)
+        queue._free += 1
+        queue._start_next()
+    queue._free -= 1  # the turn that was given away above
+    return served
+
+
+async def test_clients_take_turns() -> None:
+    flood = [("guesser", Lane.NEW)] * 5
+    served = await serve(LoginQueue(1), [*flood, ("amina", Lane.NEW), ("zahra", Lane.NEW)])
+    assert served == ["guesser", "amina", "zahra", "guesser", "guesser", "guesser", "guesser"]
+
+
+async def test_known_clients_come_first_and_those_that_failed_last() -> None:
+    arrivals = [("failed", Lane.FAILED), ("failed", Lane.FAILED), ("new", Lane.NEW), ("known", Lane.KNOWN)]
+    assert await serve(LoginQueue(1), arrivals) == ["known", "new", "failed", "failed"]
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(Lane)), max_size=30))
+def test_everybody_is_served_once(arrivals: list[tuple[str, Lane]]) -> None:
+    queue = LoginQueue(1)
+    served = asyncio.run(serve(queue, arrivals))
+    assert sorted(served) == sorted(client for client, _ in arrivals)
+    assert (queue._free, queue._waiting) == (1, 0)
+
+
+def test_one_client_has_a_limited_number_of_places() -> None:
+    queue = LoginQueue(1)
+    places = [queue.place("guesser") for _ in range(MAX_ATTEMPTS_PER_CLIENT)]
+    for place in places:
+        place.__enter__()
+    with pytest.raises(TooManyRequests) as error, queue.place("guesser"):
+        pass
+    assert (b"retry-after", b"5") in error.value.headers
+    with queue.place("amina"):
+        pass
+    for place in places:
+        place.__exit__(None, None, None)
+    with queue.place("guesser"):
+        pass
+
+
+async def test_full_queue_drops_the_last_attempt_of_the_busiest_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login_queue, "MAX_WAITING", 3)
+    queue = LoginQueue(1)
+    outcomes: list[str] = []
+
+    async def attempt(name: str, client: str, lane: Lane) -> None:
+        try:
+            async with queue.turn(client, lane):
+                outcomes.append(name)
+        except ServiceUnavailable:
+            outcomes.append(f"{name} refused")
+
+    async with asyncio.TaskGroup() as tasks, queue.turn("first", Lane.KNOWN):
+        for number in range(3):
+            tasks.create_task(attempt(f"guess {number}", "guesser", Lane.FAILED))
+        await asyncio.sleep(0)
+        tasks.create_task(attempt("new", "amina", Lane.NEW))
+        await asyncio.sleep(0)
+        tasks.create_task(attempt("guess 3", "guesser", Lane.FAILED))
+        await asyncio.sleep(0)
+        tasks.create_task(attempt("failed", "zahra", Lane.FAILED))
+        await asyncio.sleep(0)
+    assert sorted(outcomes[:3]) == ["guess 1 refused", "guess 2 refused", "guess 3 refused"]
+    assert outcomes[3:] == ["new", "guess 0", "failed"] or outcomes[3:] == ["new", "failed", "guess 0"]
+
+
+async def test_addresses_that_failed_leave_one_turn_to_others() -> None:
+    queue = LoginQueue(2)
+    finished = asyncio.Event()
+    running: list[str] = []
+
+    async def attempt(client: str, lane: Lane) -> None:
+        async with queue.turn(client, lane):
+            running.append(client)
+            await finished.wait()
+
+    async with asyncio.TaskGroup() as tasks:
+        for client in "abc":
+            tasks.create_task(attempt(client, Lane.FAILED))
+        await asyncio.sleep(0)
+        assert running == ["a"]
+        async with queue.turn("amina", Lane.NEW):  # at once
+            pass
+        finished.set()
+    assert running == ["a", "b", "c"]
+    assert (queue._free, queue._waiting) == (2, 0)
+
+
+async def test_nobody_waits_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login_queue, "MAX_WAIT_SECONDS", 0)
+    queue = LoginQueue(1)
+    async with queue.turn("first", Lane.NEW):
+        with pytest.raises(ServiceUnavailable):
+            async with queue.turn("amina", Lane.NEW):
+                pass
+    async with queue.turn("amina", Lane.NEW):
+        pass
+    assert (queue._free, queue._waiting) == (1, 0)
+
+
+async def test_cancelled_attempt_gives_its_turn_to_the_next() -> None:
+    queue = LoginQueue(1)
+
+    async def attempt(client: str) -> str:
+        async with queue.turn(client, Lane.NEW):
+            return client
+
+    async with queue.turn("first", Lane.NEW):
+        gone, after = asyncio.create_task(attempt("gone")), asyncio.create_task(attempt("after"))
+        await asyncio.sleep(0)
+    gone.cancel()  # it has the turn already, but did not run yet
+    assert await after == "after"
+    assert queue._free == 1

@@ -1,0 +1,122 @@
+"""`fieldgate backup` and `fieldgate restore` as commands, next to a running service."""
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.conftest import PASSWORD
+from tests.processes import FIELDGATE_COMMAND, ServerProcess, run_command
+
+EVENTS = 30
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    data = tmp_path / "data"
+    assert run_command("events", "demo", str(EVENTS), data=data).returncode == 0
+    return data
+
+
+def test_backup_of_a_running_service_and_restore(data: Path, tmp_path: Path) -> None:
+    backup = tmp_path / "copy.db.zst"
+    with ServerProcess(data, "--no-worker") as served:
+        with served.client() as client:
+            first = client.get("/api/v2/event/", params={"limit": 1})
+            made = run_command("backup", str(backup), data=data)
+            assert made.returncode == 0, made.stderr
+            assert re.search(
+                r"backed up \d+ rows of \d+ tables to .+: \d+ bytes, schema \d+, in [\d.]+ s\n", made.stdout
+            )
+            assert run_command("events", "demo", "5", "--replace", data=data).returncode == 0
+            second = client.get("/api/v2/event/", params={"limit": 1})
+            assert (first.json()["count"], second.json()["count"]) != (0, EVENTS)
+        refused = run_command("restore", str(backup), "--force", data=data)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert "is in use. Stop the service" in refused.stderr
+    assert "exists. To replace it, use --force" in run_command("restore", str(backup), data=data).stderr
+    restored = run_command("restore", str(backup), "--force", data=data)
+    assert restored.returncode == 0, restored.stderr
+    assert made.stdout.splitlines()[-1] == restored.stdout.splitlines()[-1], "the digest"
+    assert "The database that was there is now " in restored.stderr
+    with ServerProcess(data, "--no-worker") as served, served.client() as client:
+        for response in (first, second):
+            again = client.get(
+                "/api/v2/event/", params={"limit": 1}, headers={"If-None-Match": response.headers["ETag"]}
+            )
+            assert again.status_code == httpx.codes.OK, "the version that a client knows does not come again"
+            assert again.json() == {**first.json(), "next": again.json()["next"]}
+
+
+def test_restore_into_an_empty_folder(data: Path, tmp_path: Path) -> None:
+    backup = tmp_path / "copy.db.gz"
+    assert run_command("backup", str(backup), data=data).returncode == 0
+    assert run_command("restore", str(backup), data=tmp_path / "new").returncode == 0
+    assert run_command("user", "list", data=tmp_path / "new").returncode == 0
+
+
+def test_restore_refuses_while_a_worker_runs(data: Path, tmp_path: Path) -> None:
+    assert run_command("backup", str(tmp_path / "copy.db"), data=data).returncode == 0
+    with subprocess.Popen([FIELDGATE_COMMAND, "worker", "--data", data], stdout=subprocess.PIPE, text=True) as worker:
+        assert worker.stdout is not None
+        worker.stdout.readline()
+        assert "is in use" in run_command("restore", str(tmp_path / "copy.db"), "--force", data=data).stderr
+        os.kill(worker.pid, signal.SIGKILL)
+    assert run_command("restore", str(tmp_path / "copy.db"), "--force", data=data).returncode == 0
+
+
+def test_commands_wait_for_no_restore(data: Path) -> None:
+    from fieldgate.db.use_lock import exclusive_use
+
+    with exclusive_use(data / "fieldgate.db"):
+        for arguments in (("user", "list"), ("migrate",), ("serve", "--no-worker")):
+            done = run_command(*arguments, data=data)
+            assert (done.returncode, done.stderr) == (
+                1,
+                "Error: The database is being restored. Try again when that is done.\n",
+            )
+
+
+def test_errors_are_sentences(data: Path, tmp_path: Path) -> None:
+    missing = run_command("backup", str(tmp_path / "copy.db"), data=tmp_path / "mistyped")
+    assert "There is no database at" in missing.stderr
+    damaged = tmp_path / "damaged.db.gz"
+    damaged.write_bytes(b"no gzip")
+    for arguments in (("restore", str(damaged), "--force"), ("backup", str(data))):
+        done = run_command(*arguments, data=data)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert re.fullmatch(r"Error: .+\n", done.stderr)
+
+
+@pytest.mark.parametrize("command", ["backup", "restore"])
+def test_postgres_has_its_own_tools(tmp_path: Path, command: str) -> None:
+    url = f"postgresql://amina:{PASSWORD}@db.example.org:5433/field?sslmode=require"
+    done = run_command(command, "copy dump", data=tmp_path, environment={"FIELDGATE_DATABASE_URL": url})
+    assert (done.returncode, done.stdout) == (1, "")
+    words = shlex.split(done.stderr.splitlines()[-1])
+    assert words[0] == {"backup": "pg_dump", "restore": "pg_restore"}[command]
+    assert any(word.endswith("postgresql://amina@db.example.org:5433/field?sslmode=require") for word in words)
+    assert PASSWORD not in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="needs the command sqlite3")
+def test_file_is_readable_for_the_sqlite3_command(data: Path, tmp_path: Path) -> None:
+    backup = tmp_path / "copy.db"
+    assert run_command("backup", str(backup), data=data).returncode == 0
+    done = subprocess.run(
+        ["sqlite3", backup, "PRAGMA integrity_check; PRAGMA journal_mode; SELECT count(*) FROM events"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    with closing(sqlite3.connect(backup)) as connection:
+        (count,) = connection.execute("SELECT count(*) FROM events").fetchone()
+    assert done.stdout.split() == ["ok", "delete", str(count)]

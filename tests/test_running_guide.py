@@ -1,0 +1,68 @@
+"""The guide for operators: a reader types its commands, in their order."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.client.document_blocks import Block, PythonSession, Reader, python_environment, read_blocks
+from tests.conftest import Service
+from tests.processes import free_port
+
+ROOT = Path(__file__).parent.parent
+RUNNING = ROOT / "docs" / "running.md"
+ALERTS = ROOT / "packaging" / "prometheus-alerts.yml"
+AS_ROOT = "as root"  # run by tests/deployment, in a bare Debian
+
+
+def commands() -> list[Block]:
+    return [block for block in read_blocks(RUNNING) if block.language == "sh" and block.note != AS_ROOT]
+
+
+def without_make(block: Block) -> Block:
+    """`make install` has made the environment that the tests run in."""
+    return block._replace(text=block.text.replace("make install\n", "").replace("$PWD/.venv/bin:", ""))
+
+
+def test_every_command_runs(tmp_path: Path) -> None:
+    port = str(free_port())
+    python = PythonSession()
+    reader = Reader(
+        tmp_path, python, {"127.0.0.1:8000": f"127.0.0.1:{port}"}, {**python_environment(), "FIELDGATE_PORT": port}
+    )
+    blocks = [without_make(block) for block in commands()]
+    try:
+        reader.run(blocks)
+    finally:
+        reader.interrupt()
+        python.close()
+    assert reader.ran == [block.place for block in blocks]
+    assert "admin" in (tmp_path / "elsewhere" / "fieldgate.db").read_bytes().decode("latin-1")
+
+
+def test_each_task_has_commands() -> None:
+    text = RUNNING.read_text()
+    for task in ("Install", "Back up", "Restore", "Upgrade", "Move", "Monitor"):
+        section = re.search(rf"^### {task}\n(.*?)^##", text, re.MULTILINE | re.DOTALL)
+        assert section, task
+        assert "\n```sh\n" in section[1], task
+
+
+async def test_alerts_use_metrics_that_exist(service: Service) -> None:
+    await service.get("/api/v2/permissions/")
+    metrics = (await service.get("/metrics")).text
+    rules = [rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]]
+    assert len(rules) == 6
+    for rule in rules:
+        for name, labels in re.findall(r"\b(fieldgate_\w+)(?:{([^}]*)})?", rule["expr"]):
+            family = re.sub(r"_bucket$", "", name)
+            assert re.search(rf"^# TYPE {family} ", metrics, re.MULTILINE), name
+            for label in re.findall(r"(\w+)[!=~]+\"", labels):
+                assert re.search(rf"^{name}{{[^}}]*\b{label}=", metrics, re.MULTILINE), f"{name}: {label}"
+        assert {"summary", "advice"} == rule["annotations"].keys()
+
+
+@pytest.mark.parametrize("name", ["Containerfile", "packaging/fieldgate.service", "packaging/prometheus-alerts.yml"])
+def test_files_for_operators_are_described(name: str) -> None:
+    assert Path(name).name in RUNNING.read_text()
