@@ -33,7 +33,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from fieldgate.db.group_commit import GroupCommitter, Result, Write
 from fieldgate.db.identity_marker import SELECT_IDENTITY, read_write_uri
-from fieldgate.db.open_files import WATCH_SECONDS, KnownIdentity, OpenFiles, SqliteFiles
+from fieldgate.db.open_files import GENERATION, WATCH_SECONDS, KnownIdentity, OpenFiles, SqliteFiles
 from fieldgate.db.outages import DatabaseGone, is_broken_connection
 from fieldgate.db.postgres_url import PostgresURL
 from fieldgate.db.tables import Timestamp, now
@@ -216,6 +216,7 @@ class Database:
         if self._pool is not None:
             await self._pool.expire_connections()
         await self._engine.dispose()
+        self._files.generation += 1  # also for connections that were opened meanwhile, in the former pool
 
     async def postgres_pool(self) -> "asyncpg.Pool":
         """Return a pool of the driver's own connections, without the overhead of the SQLAlchemy engine."""
@@ -325,7 +326,8 @@ def _driver_url(database_url: str) -> URL:
 
 
 def _register_sqlite_events(engine: Engine, files: SqliteFiles) -> None:
-    def prepare_connect(dialect: Dialect, record: object, arguments: list[Any], options: dict[str, Any]) -> None:  # noqa: ARG001
+    def prepare_connect(dialect: Dialect, record: Any, arguments: list[Any], options: dict[str, Any]) -> None:  # noqa: ARG001
+        record.info[GENERATION] = files.generation
         files.check_before_open()
         if files.must_exist:
             arguments[0] = read_write_uri(arguments[0])
@@ -343,7 +345,7 @@ def _register_sqlite_events(engine: Engine, files: SqliteFiles) -> None:
             raise
 
     def close_if_lost(connection: object, record: Any) -> None:
-        if connection is not None and not files.is_latest(record.info.get(OpenFiles)):
+        if connection is not None and record.info[GENERATION] != files.generation:
             record.invalidate()
 
     event.listen(engine, "do_connect", prepare_connect)

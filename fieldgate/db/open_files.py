@@ -39,6 +39,9 @@ class OpenFiles(NamedTuple):
     log: FileId | None  # the write-ahead log; None if there was none yet
 
 
+GENERATION = "generation"  # of a connection, a key of its `info`
+
+
 class SqliteFiles:
     """The files of an SQLite database: which may be opened, and whether those that are open are still in place."""
 
@@ -48,6 +51,7 @@ class SqliteFiles:
         self._latest: OpenFiles | None = None
         self._lost: OpenFiles | None = None
         self._lost_at = float("-inf")
+        self.generation = 0  # of connections; those of an earlier one are not used again
 
     @property
     def must_exist(self) -> bool:
@@ -99,13 +103,10 @@ class SqliteFiles:
         """The same for the connection that was opened last."""
         self.check(self._latest)
 
-    def is_latest(self, files: OpenFiles | None) -> bool:
-        """Whether a connection has the same files open as the one that was opened last, and may be used again."""
-        return files is None or (self._latest is not None and files.database == self._latest.database)
-
     def forget(self) -> None:
-        """All connections were closed."""
+        """All connections are closed now, or when they are given back."""
         self._latest = None
+        self.generation += 1
 
     def _current(self) -> OpenFiles:
         return OpenFiles(_file_id(self._path), _file_id(self._path + "-wal"))

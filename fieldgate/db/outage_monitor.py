@@ -30,11 +30,10 @@ ReadProbe = Callable[[], Awaitable[Outage | None]]
 class OutageMonitor:
     """Remembers an outage until a probe finds that it is over. There is one for each process."""
 
-    def __init__(self, database: Database, read_probe: ReadProbe, *, probe_seconds: float = PROBE_SECONDS) -> None:
+    def __init__(self, database: Database, read_probe: ReadProbe) -> None:
         """`read_probe` tells whether the database can be read; it may raise what the database raises."""
         self._database = database
         self._read_probe = read_probe
-        self._probe_seconds = probe_seconds
         self._since = 0.0
         self._probing: asyncio.Task[None] | None = None
         self.current: Outage | None = None
@@ -77,9 +76,13 @@ class OutageMonitor:
 
     async def _probe_until_over(self) -> None:
         while self.current is not None:
-            await asyncio.sleep(self._probe_seconds)
-            if await self._probe_reading() is None and await self._probe_writing() is None:
-                self._note_end()
+            await asyncio.sleep(PROBE_SECONDS)
+            await self.probe()
+
+    async def probe(self) -> None:
+        """Use the database, and note if it can be used again."""
+        if await self._probe_reading() is None and await self._probe_writing() is None:
+            self._note_end()
 
     async def _probe_reading(self) -> Outage | None:
         try:

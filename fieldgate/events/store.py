@@ -1,12 +1,12 @@
 """Reads of events, for the index, pages and details; `event_writer.py` has the writes."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, Table, and_, bindparam, func, or_, select
 
-from fieldgate.db import Database, DataVersions, PreparedQuery, RowPage, paginate
+from fieldgate.db import Database, DataVersions, PreparedQuery, RowPage, Snapshot, paginate, snapshot
 from fieldgate.db.read_replica import ReadReplica, ReplicaRouter
 from fieldgate.db.tables import topic_versions
 from fieldgate.events.event_writer import TOPIC, EventWriter, EventWriteResult
@@ -78,14 +78,24 @@ class EventStore:
             found = await connection.execute(select(events.c.id).where(condition).limit(1))
             return found.first() is not None
 
-    # Large reads, which a replica answers if it has the version
+    # Large reads, which a replica answers if it has the version. With a state they are reads of the primary.
 
-    async def load_index(self, at_least: int = 0) -> tuple[IndexVersion, Index]:
+    def open_state(self) -> AbstractAsyncContextManager[Snapshot]:
+        """One state of the primary, for several of the following reads."""
+        return snapshot(self._database)
+
+    async def load_index(self, at_least: int = 0, state: Snapshot | None = None) -> tuple[IndexVersion, Index]:
         """Build the index of all events in lists, of this data version or a later one."""
+        if state is not None:
+            return await self._reads.primary.load_index(at_least, state)
         return await self._reads.read(lambda reads: reads.load_index(at_least))
 
-    async def load_changes(self, since: IndexVersion, at_least: int = 0) -> IndexChanges | None:
+    async def load_changes(
+        self, since: IndexVersion, at_least: int = 0, state: Snapshot | None = None
+    ) -> IndexChanges | None:
         """The new state, changed rows, and ids no longer in lists. None if the index must be rebuilt."""
+        if state is not None:
+            return await self._reads.primary.load_changes(since, at_least, state)
         return await self._reads.read(lambda reads: reads.load_changes(since, at_least))
 
     async def documents(self, ids: Sequence[int], version: int) -> list[bytes]:
@@ -108,9 +118,11 @@ class EventStore:
     async def _matching_ids(self, condition: Callable[[Table], ColumnElement[bool]], version: int) -> list[int]:
         return await self._reads.read(lambda reads: reads.matching_ids(condition, version))
 
-    async def stream_packed(self, version: int) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
+    async def stream_packed(
+        self, version: int, state: Snapshot | None = None
+    ) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
         """All packed events in batches. `SnapshotExpired` if the reader lags behind, or the replica fails midway."""
-        if (replica_reads := self._reads.replica_reads) is not None:
+        if state is None and (replica_reads := self._reads.replica_reads) is not None:
             has_begun = False
             try:
                 async for some in replica_reads.stream_packed(version):
@@ -121,7 +133,7 @@ class EventStore:
                 self._reads.report(error)
                 if has_begun:
                     raise SnapshotExpired from error
-        async for some in self._reads.primary.stream_packed(version):
+        async for some in self._reads.primary.stream_packed(version, state):
             yield some
 
     # One event

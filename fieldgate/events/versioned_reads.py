@@ -5,6 +5,7 @@ They can be answered by a replica, which must have that version: `StaleReplica` 
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Table, bindparam, exists, select, union_all
@@ -60,20 +61,26 @@ class VersionedReads:
             database, select(history.c.format, history.c.document).where(*is_before).order_by(history.c.until).limit(1)
         )
 
+    def _open(self, state: Snapshot | None) -> AbstractAsyncContextManager[Snapshot]:
+        """The given state of the database, or the current one."""
+        return snapshot(self._database) if state is None else nullcontext(state)
+
     # For the index
 
-    async def load_index(self, at_least: int) -> tuple[IndexVersion, Index]:
+    async def load_index(self, at_least: int, state: Snapshot | None = None) -> tuple[IndexVersion, Index]:
         """Build the index of all events in lists."""
         builder = IndexBuilder()
-        async with snapshot(self._database) as state:
+        async with self._open(state) as state:
             standing = await self._load_index_version(state, at_least)
             async for some in state.batches(_SELECT_INDEX_ROWS.where(events.c.parent_event.is_(None))):
                 await asyncio.to_thread(builder.add, some)
         return standing, await asyncio.to_thread(builder.build)
 
-    async def load_changes(self, since: IndexVersion, at_least: int) -> IndexChanges | None:
+    async def load_changes(
+        self, since: IndexVersion, at_least: int, state: Snapshot | None = None
+    ) -> IndexChanges | None:
         """The new state, changed rows, and ids no longer in lists. None if the index must be rebuilt."""
-        async with snapshot(self._database) as state:
+        async with self._open(state) as state:
             standing = await self._load_index_version(state, at_least)
             if standing.rebuild_version != since.rebuild_version:
                 return None
@@ -141,12 +148,14 @@ class VersionedReads:
                 self._check_version((await connection.execute(_EVENTS_VERSION)).scalar() or 0, version)
             return list((await connection.execute(query)).scalars())
 
-    async def stream_packed(self, version: int) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
+    async def stream_packed(
+        self, version: int, state: Snapshot | None = None
+    ) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
         """All packed events in batches, for orderings by fields that are not in the index.
 
         Earlier versions are not stored: a reader that lags behind gets `SnapshotExpired`.
         """
-        async with snapshot(self._database) as state:
+        async with self._open(state) as state:
             if (await self._load_index_version(state, version)).version != version:
                 raise SnapshotExpired
             async for some in state.batches(select(events.c.id, events.c.packed)):

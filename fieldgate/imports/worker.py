@@ -12,6 +12,7 @@ from fieldgate.assets.content_upgrade import ContentUpgrader
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Database, DataVersions, is_unavailable, now
+from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.results import ResultWriter
 from fieldgate.imports.sandbox import runner
@@ -74,10 +75,13 @@ class ImportWorker:
         self._retention = timedelta(seconds=settings.import_retention)
         self._content_upgrader = ContentUpgrader(database, content_steps)
         self._stopping = asyncio.Event()
+        self._database = database
+        self._outages = DatabaseReadiness(database).monitor
 
     async def run(self, stopping: asyncio.Event, on_ready: Callable[[], None] = lambda: None) -> None:
         """Process imports until `stopping` is set. The current import is finished first."""
         upgrade = asyncio.create_task(self._upgrade_content(stopping))
+        watch = asyncio.create_task(self._database.watch())
         try:
             await self._data_versions.start()
             on_ready()
@@ -85,7 +89,9 @@ class ImportWorker:
         finally:
             if not stopping.is_set():  # the worker failed
                 upgrade.cancel()
-            await asyncio.gather(upgrade, return_exceptions=True)
+            watch.cancel()
+            await asyncio.gather(upgrade, watch, return_exceptions=True)
+            await self._outages.stop()
 
     async def _upgrade_content(self, stopping: asyncio.Event) -> None:
         """Rewrite form content of older formats. It is upgraded when read, so nothing waits for this."""
@@ -111,8 +117,8 @@ class ImportWorker:
                 if not await self.process_one():
                     await self._wait_for_work(stopping, last_version)
             except Exception as error:
-                log.exception("the import worker failed")
-                if not is_unavailable(error):
+                if self._outages.problem_of(error) is None:  # it logs an outage once
+                    log.exception("the import worker failed")
                     raise
                 await _wait(stopping, RETRY_DELAY_SECONDS)
         await self._data_versions.stop()

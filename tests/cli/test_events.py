@@ -30,7 +30,8 @@ async def test_demo_events_are_created_and_replaced(database: Database, database
 
     done = run_command("events", "demo", "3", "--replace", "--seed", "5", data=tmp_path, environment=environment)
     assert done.stdout.startswith("created 3 demo events in ")
-    assert len((await store.load_index())[1]) == 3
+    async with store.open_state() as state:
+        assert len((await store.load_index(state=state))[1]) == 3
     assert await store.by_id(4) is None
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from fieldgate.db import Database, is_unavailable
+from fieldgate.db.outages import DatabaseGone, Outage, is_broken_connection, outage_of
 
 
 async def error_of(database: Database, statement: str) -> Exception:
@@ -76,3 +77,48 @@ def test_other_errors() -> None:
     wrapped = RuntimeError()
     wrapped.__cause__ = ConnectionResetError()
     assert is_unavailable(wrapped)
+
+
+def sqlite_error(code: int) -> sqlite3.Error:
+    error = sqlite3.OperationalError()
+    error.sqlite_errorcode = code
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "outage"),
+    [
+        (sqlite_error(sqlite3.SQLITE_FULL), Outage.DISK_FULL),
+        (sqlite_error(sqlite3.SQLITE_READONLY_DBMOVED), Outage.READ_ONLY),
+        (sqlite_error(sqlite3.SQLITE_IOERR_FSYNC), Outage.DISK_ERROR),
+        (sqlite_error(sqlite3.SQLITE_BUSY_SNAPSHOT), Outage.LOCKED),
+        (sqlite_error(sqlite3.SQLITE_CANTOPEN), Outage.CANNOT_OPEN),
+        (sqlite_error(sqlite3.SQLITE_CORRUPT), None),
+        (asyncpg.DiskFullError(), Outage.DISK_FULL),
+        (asyncpg.OutOfMemoryError(), Outage.OUT_OF_RESOURCES),
+        (asyncpg.TooManyConnectionsError(), Outage.TOO_MANY_CONNECTIONS),
+        (asyncpg.CannotConnectNowError(), Outage.STARTING),
+        (asyncpg.AdminShutdownError(), Outage.UNREACHABLE),
+        (asyncpg.QueryCanceledError(), Outage.BUSY),
+        (asyncpg.ReadOnlySQLTransactionError(), Outage.READ_ONLY),
+        (asyncpg.InvalidCatalogNameError(), Outage.MISSING),
+        (asyncpg.PostgresIOError(), Outage.DISK_ERROR),
+        (asyncpg.UniqueViolationError(), None),
+        (asyncpg.InternalClientError("cannot switch to state 12"), Outage.UNREACHABLE),
+        (asyncpg.InterfaceError("another operation is in progress"), Outage.UNREACHABLE),
+        (OSError(28, "No space left on device"), Outage.DISK_FULL),
+        (DatabaseGone(Outage.MISSING), Outage.MISSING),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_reasons_are_told_apart(error: Exception, outage: Outage | None) -> None:
+    assert outage_of(error) is outage
+    wrapped = RuntimeError()
+    wrapped.__cause__ = error
+    assert outage_of(wrapped) is outage
+
+
+def test_outages_have_words_and_messages_of_their_own() -> None:
+    assert len({outage.code for outage in Outage}) == len({str(outage.message) for outage in Outage}) == len(Outage)
+    assert not is_broken_connection(ValueError())
+    assert not is_broken_connection(None)

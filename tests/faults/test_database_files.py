@@ -80,6 +80,12 @@ class FaultCaller:
 
 
 async def new_caller(service: Service) -> FaultCaller:
+    """A caller of a service whose start is over: the format of events is noted in a new database."""
+
+    async def is_started() -> bool:
+        return "rebuilding" not in (await service.get("/readyz")).json()
+
+    await wait_until(is_started)
     return FaultCaller(service, await service.create_token(is_superuser=True))
 
 
@@ -194,7 +200,7 @@ async def test_log_of_the_former_file_is_not_applied_to_its_copy(start: StartSer
     async with start() as service:
         caller = await new_caller(service)
         assert (await caller.put_event()).status_code == 201
-        copy = ["cp", file, tmp_path / "copy.db"]  # reading the file in this process would release its locks
+        copy = ["cp", str(file), str(tmp_path / "copy.db")]  # reading the file in this process would release its locks
         await asyncio.to_thread(subprocess.run, copy, check=True)
         (tmp_path / "copy.db").replace(file)
         assert (await caller.put_event()).status_code == 503

@@ -16,7 +16,7 @@ from fieldgate.events.event_writer import HISTORY_RETENTION
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.serializers import Chunks, EventSerializer, RecordBatches
 from fieldgate.events.search import int_arrays
-from fieldgate.events.search.event_search import MAX_ATTEMPTS, EventSearch
+from fieldgate.events.search.event_search import MAX_ATTEMPTS, EventSearch, EventSnapshot
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.search.int_arrays import Int64Array
 from fieldgate.events.store import EventStore
@@ -96,7 +96,6 @@ class EventExporter:
                     ids = state.ids[state.offset : state.offset + self._batch_size].tolist()
                     documents = await self._store.documents(ids, state.version)
                     break
-                await self._search.wait_for_rebuild()
                 state = await self._refresh_state(state, filters, scope, language)
             else:
                 raise ServiceUnavailable
@@ -106,7 +105,15 @@ class EventExporter:
 
     async def _load_state(self, filters: EventFilters, scope: ViewerScope, language: Language) -> _ExportState:
         started_at = _clock()
-        snapshot = await self._search.snapshot()
+        try:
+            return await self._read_ids(await self._search.snapshot(), filters, scope, language, started_at)
+        except SnapshotExpired:  # the order needs events that were written meanwhile
+            snapshot = await self._search.consistent_snapshot(filters, language)
+            return await self._read_ids(snapshot, filters, scope, language, started_at)
+
+    async def _read_ids(
+        self, snapshot: EventSnapshot, filters: EventFilters, scope: ViewerScope, language: Language, started_at: float
+    ) -> _ExportState:
         ids = int_arrays.int64_array()
         count = 1
         for offset in itertools.count(0, ID_BATCH_SIZE):
@@ -122,7 +129,9 @@ class EventExporter:
         self, old: _ExportState, filters: EventFilters, scope: ViewerScope, language: Language
     ) -> _ExportState:
         """Switch the remaining events to the current data version."""
-        new = await self._load_state(filters, scope, language)
+        started_at = _clock()
+        snapshot = await self._search.consistent_snapshot(filters, language)
+        new = await self._read_ids(snapshot, filters, scope, language, started_at)
         new.ids = await asyncio.to_thread(_remaining_ids, old, new.ids)
         return new
 

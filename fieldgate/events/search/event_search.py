@@ -7,13 +7,14 @@ from contextlib import suppress
 from functools import lru_cache, partial
 from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
+from weakref import ref
 
 import msgspec
 from pyroaring import BitMap
 
 from fieldgate.cache import BoundedCache
-from fieldgate.db import DataVersions
+from fieldgate.db import DataVersions, Snapshot
 from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.document_templates import TemplateRenderer
 from fieldgate.events.event_writer import TOPIC
@@ -178,27 +179,46 @@ class EventSnapshot:
                 sets.append(await sql_filter.select(context, value))
         return intersection(sets)
 
-    async def _build_order(self, terms: "ordering.Terms", language: Language) -> "ordering.EventOrder":
+    async def prepare(self, filters: EventFilters, language: Language, state: Snapshot) -> None:
+        """Build the order that a list needs, from a state of the database that has the version of this snapshot."""
+        terms = ordering_terms(filters.ordering)
+        if terms and terms != DEFAULT_ORDERING:
+            await self._orders.get((terms, language), lambda: self._build_order(terms, language, state))
+
+    async def _build_order(
+        self, terms: "ordering.Terms", language: Language, state: Snapshot | None = None
+    ) -> "ordering.EventOrder":
         # Imported in a thread, when needed: numpy takes a tenth of a second to load, and 16 MB.
         await asyncio.to_thread(import_module, "fieldgate.events.search.ordering")
         from fieldgate.events.search import ordering
 
         ranks = {
-            field: await self._ranks.get((field, language), lambda field=field: self._build_ranks(field, language))  # type: ignore[misc]
+            field: await self._ranks.get(
+                (field, language),
+                lambda field=field: self._build_ranks(field, language, state),  # type: ignore[misc]
+            )
             for field, _ in terms
         }
         return await asyncio.to_thread(ordering.build_order, terms, ranks, self.index.ids)
 
-    async def _build_ranks(self, field: str, language: Language) -> "ordering.Ranks":
+    async def _build_ranks(self, field: str, language: Language, state: Snapshot | None) -> "ordering.Ranks":
         from fieldgate.events.search import ordering
 
         by = ORDERINGS[field]
         if isinstance(by, SourceOrdering):
             builder = ordering.RankBuilder(by, self.index, language)
-            async for some in self._store.stream_packed(self.index_version.version):
+            async for some in self._store.stream_packed(self.index_version.version, state):
                 await asyncio.to_thread(builder.add, some)
             return await asyncio.to_thread(builder.build)
         return await asyncio.to_thread(ordering.indexed_ranks, by, self.index, self.reference_data, language)
+
+
+class _ConsistentBuild(NamedTuple):
+    """A snapshot that was built for a list, and when that began."""
+
+    key: tuple[str, Language]
+    began: float
+    snapshot: ref[EventSnapshot]  # weak: an index can be large
 
 
 class EventSearch:
@@ -223,6 +243,8 @@ class EventSearch:
         self._snapshot: EventSnapshot | None = None
         self._generation = 0
         self._refresh_lock = asyncio.Lock()
+        self._consistency_lock = asyncio.Lock()
+        self._last_consistent: _ConsistentBuild | None = None
         self._rebuild_task: asyncio.Task[None] | None = None
         self._stale_since: float | None = None
 
@@ -235,13 +257,40 @@ class EventSearch:
         snapshot: EventSnapshot | None = None,
     ) -> EventPage:
         """A page of the matching events; from the given snapshot, if it can still be read."""
+        snapshot = snapshot or await self.snapshot()
         for _ in range(MAX_ATTEMPTS):
-            snapshot = snapshot or await self.snapshot()
             with suppress(SnapshotExpired):
                 return await snapshot.find(filters, scope, language, page)
-            snapshot = None
-            await self.wait_for_rebuild()
+            snapshot = await self.consistent_snapshot(filters, language)
         raise ServiceUnavailable
+
+    async def consistent_snapshot(self, filters: EventFilters, language: Language) -> EventSnapshot:
+        """The state of the database now, with all that a list needs, for a request whose state is no longer stored.
+
+        Index and order are read from one state of the database, so a write that is committed meanwhile changes nothing.
+        What this process has heard of writes does not matter: another process may have written just now.
+        Requests that wait for each other share the result, if it was begun after they were received.
+        """
+        received, key = _clock(), (filters.ordering, language)
+        async with self._consistency_lock:
+            last = self._last_consistent
+            if last is not None and last.key == key and last.began >= received and (found := last.snapshot()):
+                return found
+            began = _clock()
+            snapshot = await self._build_consistent(filters, language)
+            self._last_consistent = _ConsistentBuild(key, began, ref(snapshot))
+            return snapshot
+
+    async def _build_consistent(self, filters: EventFilters, language: Language) -> EventSnapshot:
+        async with self._store.open_state() as state:
+            newest = self._snapshot
+            view = None if newest is None else await self._apply_changes(newest, 0, state)
+            if view is None:
+                view = await self._build_snapshot(0, state)
+            await view.prepare(filters, language, state)
+        if self._snapshot is None or self._snapshot.index_version.version <= view.index_version.version:
+            self._snapshot = view
+        return view
 
     async def snapshot(self, known_versions: Sequence[int] = ()) -> EventSnapshot:
         """The current state, or, while a large index is being rebuilt, the one before.
@@ -288,25 +337,36 @@ class EventSearch:
             return await self._build_snapshot(version)
         if self._rebuild_task is not None and not self._rebuild_task.done():
             return snapshot
-        changes = await self._store.load_changes(snapshot.index_version, version)
-        if changes is not None:
-            index_version, rows, deleted_ids = changes
-            with suppress(RebuildRequired):
-                index = await asyncio.to_thread(snapshot.index.with_changes, rows, deleted_ids)
-                # After the events, which may use new reference data.
-                version, reference_data = await self._reference.reload()
-                record_cache = None
-                if version == snapshot.versions[1]:
-                    changed_ids = {*(row.id for row in rows), *deleted_ids}
-                    record_cache = snapshot.record_cache.transfer_unchanged(changed_ids)
-                return self._make_snapshot(index_version, index, reference_data, version, record_cache)
+        if (changed := await self._apply_changes(snapshot, version)) is not None:
+            return changed
         if len(snapshot.index) <= self._max_blocking_rebuild_events:
             return await self._build_snapshot(version)
         self._rebuild_task = asyncio.create_task(self._rebuild_in_background(version))
         return snapshot
 
-    async def _build_snapshot(self, version: int) -> EventSnapshot:
-        index_version, index = await self._store.load_index(version)
+    async def _apply_changes(
+        self, snapshot: EventSnapshot, at_least: int, state: Snapshot | None = None
+    ) -> EventSnapshot | None:
+        """The snapshot of a later state. None if its index must be built anew."""
+        changes = await self._store.load_changes(snapshot.index_version, at_least, state)
+        if changes is None:
+            return None
+        index_version, rows, deleted_ids = changes
+        if index_version == snapshot.index_version:
+            return snapshot
+        with suppress(RebuildRequired):
+            index = await asyncio.to_thread(snapshot.index.with_changes, rows, deleted_ids)
+            # After the events, which may use new reference data.
+            version, reference_data = await self._reference.reload()
+            record_cache = None
+            if version == snapshot.versions[1]:
+                changed_ids = {*(row.id for row in rows), *deleted_ids}
+                record_cache = snapshot.record_cache.transfer_unchanged(changed_ids)
+            return self._make_snapshot(index_version, index, reference_data, version, record_cache)
+        return None
+
+    async def _build_snapshot(self, version: int, state: Snapshot | None = None) -> EventSnapshot:
+        index_version, index = await self._store.load_index(version, state)
         reference_version, reference_data = await self._reference.reload()
         return self._make_snapshot(index_version, index, reference_data, reference_version)
 
