@@ -160,7 +160,7 @@ def test_versions_never_come_again(file: Path, tmp_path: Path) -> None:
     put_back(tmp_path / "copy.db", file)
     after = versions(file)
     assert after.pop(IDENTITY_TOPIC) == before.pop(IDENTITY_TOPIC)
-    assert before.keys() == after.keys()
+    assert before.keys() | {"accounts", "assets", "events", "imports", "reference"} == after.keys()
     assert all(after[topic] > before[topic] for topic in before)
     put_back(tmp_path / "copy.db", file)
     assert all(version > after[topic] for topic, version in versions(file).items() if topic in after)
