@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
-from sqlalchemy import make_url
 
 from fieldgate.cli.common import connect, data_option, load_settings
 from fieldgate.cli.output import progress_bar
 from fieldgate.db import sqlite_file
+from fieldgate.db.postgres_url import PostgresURL
 from fieldgate.settings import Settings
 
 PERCENT = 100
@@ -100,12 +100,10 @@ def _require_sqlite(settings: Settings, action: str, postgres_command: str, file
 
 
 def _refer_to(settings: Settings, action: str, postgres_command: str, file: Path) -> NoReturn:
-    address = make_url(settings.database.replace("postgres://", "postgresql://", 1)).set(drivername="postgresql")
-    secrets = {"password", "sslpassword", "passfile"}
-    address = address._replace(password=None).difference_update_query(secrets)
-    command = postgres_command.format(
-        file=shlex.quote(str(file)), url=shlex.quote(address.render_as_string(hide_password=False))
-    )
+    url = PostgresURL.parse(settings.database)
+    options = {name: value for name, value in url.options.items() if name != "sslpassword"}
+    address = url._replace(password="", options=options).to_text(hide_password=False)
+    command = postgres_command.format(file=shlex.quote(str(file)), url=shlex.quote(address))
     raise click.ClickException(
         f"The database is PostgreSQL. To {action}, use its own tools, which ask for the password or read it from "
         f"PGPASSWORD or ~/.pgpass:\n{command}"

@@ -33,6 +33,8 @@ from fieldgate.db.table_digests import RowsCallback, database_digest
 from fieldgate.db.tables import Timestamp, now
 from fieldgate.db.use_lock import DatabaseInUse, exclusive_use
 
+# They get a version even if nothing was written to them yet, so that clients notice the restore.
+_TOPICS = ("accounts", "assets", "events", "imports", "reference")
 _LOCK_SECONDS = 1.0  # how long to wait for another program that uses the old database
 _MIN_FREE_BYTES = 16 * 1024 * 1024  # that stay free
 
@@ -59,7 +61,7 @@ def restore(backup: Path, database: Path, *, overwrite: bool, on_rows: RowsCallb
                 raise BackupError(f"{database} exists. To replace it, use --force; it is kept under another name.")
             unpack(backup, unpacked, shutil.disk_usage(database.parent).free - _MIN_FREE_BYTES)
             content = _check_content(unpacked, backup, on_rows)
-            _raise_versions(unpacked, _topics(database))
+            _raise_versions(unpacked, [*_TOPICS, *_topics(database)])
             _copy_mode(database, unpacked)
             sync_to_disk(unpacked)
             replaced = _put_aside(database)

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import httpx
 import pytest
@@ -98,13 +99,13 @@ def test_errors_are_sentences(data: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["backup", "restore"])
 def test_postgres_has_its_own_tools(tmp_path: Path, command: str) -> None:
-    url = f"postgresql://amina:{PASSWORD}@db.example.org:5433/field?sslmode=require"
+    url = f"postgresql://amina:{quote(PASSWORD)}@db.example.org:5433,b/field?sslmode=require&password={quote(PASSWORD)}"
     done = run_command(command, "copy dump", data=tmp_path, environment={"FIELDGATE_DATABASE_URL": url})
     assert (done.returncode, done.stdout) == (1, "")
     words = shlex.split(done.stderr.splitlines()[-1])
     assert words[0] == {"backup": "pg_dump", "restore": "pg_restore"}[command]
-    assert any(word.endswith("postgresql://amina@db.example.org:5433/field?sslmode=require") for word in words)
-    assert PASSWORD not in done.stderr
+    assert any(word.endswith("postgresql://amina@db.example.org:5433,b/field?sslmode=require") for word in words)
+    assert PASSWORD not in unquote(done.stderr)
 
 
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="needs the command sqlite3")

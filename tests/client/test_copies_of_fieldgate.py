@@ -13,6 +13,8 @@ from fieldgate_client import AsyncClient
 from fieldgate_client.connection import ConnectionOptions
 from fieldgate_client.incremental import UpdateResult
 
+from fieldgate.db.backup import back_up
+from fieldgate.db.restore import restore
 from fieldgate.events.model import Visibility
 from fieldgate.events.store import EventStore
 from tests.client.event_stand_in import by_id, read_records
@@ -74,6 +76,25 @@ async def test_update(events: tuple[Service, EventStore], tmp_path: Path) -> Non
         result = await client.events(countries="NPL").update(nepal)
         assert (result.added, result.changed, result.deleted) == (2, 1, 5), "event 5 has left Nepal"
         assert by_id(read_records(nepal)) == await full_list(service, "countries__in=123")
+
+
+async def test_update_after_a_restore(start: StartService, tmp_path: Path) -> None:
+    """Events that went back to an earlier state have an old date, and the same number of them is there."""
+    path, database, backup = tmp_path / "events.ndjson", tmp_path / "fieldgate.db", tmp_path / "backup.db"
+    async with start() as service:
+        store = EventStore(service.database, service.data_versions)
+        await store.upsert(EVENTS)
+        async with connect(service) as client:
+            await client.events().update(path)
+            back_up(database, backup, overwrite=False, on_progress=lambda _part: None)
+            await store.upsert([make_event(4, updated_at=datetime.now(UTC), name={"en": "Changed"})])
+            assert (await client.events().update(path)).changed == 1
+    restore(backup, database, overwrite=True, on_rows=lambda _count: None)
+    async with start() as service, connect(service) as client:
+        result = await client.events().update(path)
+        assert result.is_complete_pull
+        assert result.changed == 1
+        assert by_id(read_records(path)) == await full_list(service)
 
 
 async def test_other_rights_and_languages(events: tuple[Service, EventStore], tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_versions_never_come_again(file: Path, tmp_path: Path) -> None:
     after = versions(file)
     for topic in FIXED_TOPICS:
         assert after.pop(topic) == before.pop(topic)
-    assert before.keys() == after.keys()
+    assert before.keys() | {"accounts", "assets", "events", "imports", "reference"} == after.keys()
     assert all(after[topic] > before[topic] for topic in before)
     put_back(tmp_path / "copy.db", file)
     assert all(version > after[topic] for topic, version in versions(file).items() if topic in after)
