@@ -98,6 +98,32 @@ def draw_growth(title: str, x_label: str, y_label: str, lines: Mapping[str, Poin
     _write(chart, file)
 
 
+def draw_timeline(title: str, y_label: str, lines: Mapping[str, Points], file: Path, *, dots: bool = False) -> None:
+    """Figures over time in seconds, on a logarithmic axis. With `dots` they are not joined by lines."""
+    chart = pygal.XY(
+        **_COMMON,
+        title=title,
+        x_title="seconds",
+        y_title=y_label,
+        logarithmic=True,
+        width=1000,
+        height=480,
+        stroke=not dots,
+        show_dots=dots,
+        dots_size=2,
+        value_formatter=lambda figure: f"{figure:,.3g}",
+        x_value_formatter=lambda seconds: f"{seconds:,.0f}",
+    )
+    figures = [max(figure, 0.01) for points in lines.values() for _, figure in points] or [1.0]
+    lowest, highest = math.floor(math.log10(min(figures))), math.ceil(math.log10(max(figures)))
+    chart.y_labels = [10.0**power for power in range(lowest, max(highest, lowest + 1) + 1)]
+    chart.range = (chart.y_labels[0], chart.y_labels[-1])
+    for name, points in lines.items():
+        if points:
+            chart.add(name, [(at, max(figure, 0.01)) for at, figure in points])
+    _write(chart, file)
+
+
 def _target_ratios(summary: Summary) -> list[tuple[str, float]]:
     pairs = []
     if summary.target.times_the_peer and summary.times_the_peer:

@@ -20,13 +20,18 @@ BATCH_SIZE = 10_000  # rows in one transaction
 _FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
 
+def database_url_of(data: Path | str) -> str:
+    """The URL of the database in a folder; a text is a URL already."""
+    return data if isinstance(data, str) else f"sqlite:///{data / 'fieldgate.db'}"
+
+
 def assignments_table() -> Table | None:
     """The assignments table, if this Fieldgate has one."""
     return metadata.tables.get("assignments")
 
 
-def add_members(data: Path, count: int) -> list[str]:
-    """Add users who cannot log in. Returns their names."""
+def add_members(data: Path | str, count: int) -> list[str]:
+    """Add users who cannot log in. Returns their names. `data` is a folder or the URL of a database."""
     names = [f"member{number}" for number in range(count)]
     common = {"password_hash": "", "first_name": "", "last_name": "", "is_superuser": False, "is_ifrc": False,
               "is_demo": False, "countries": [], "created_at": _FIRST}  # fmt: skip
@@ -35,13 +40,13 @@ def add_members(data: Path, count: int) -> list[str]:
     return names
 
 
-def add_assets(data: Path, owner: str, count: int, *, visible_to: str | None = None) -> str:
+def add_assets(data: Path | str, owner: str, count: int, *, visible_to: str | None = None) -> str:
     """Add forms of one user, optionally visible to another. Returns the uid of one."""
     return asyncio.run(_add_assets(data, owner, count, visible_to))
 
 
-async def _add_assets(data: Path, owner: str, count: int, visible_to: str | None) -> str:
-    database = Database(f"sqlite:///{data / 'fieldgate.db'}")
+async def _add_assets(data: Path | str, owner: str, count: int, visible_to: str | None) -> str:
+    database = Database(database_url_of(data))
     try:
         uid = ""
         for start in range(0, count, BATCH_SIZE):
@@ -84,8 +89,8 @@ def _grant(asset_id: int, user_id: int) -> dict[str, Any]:
             "is_denied": False, "filters": None, "created_at": _FIRST}  # fmt: skip
 
 
-async def _insert(data: Path, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    database = Database(f"sqlite:///{data / 'fieldgate.db'}")
+async def _insert(data: Path | str, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+    database = Database(database_url_of(data))
     try:
         async with database.transaction() as connection:
             await connection.execute(insert(table), rows)

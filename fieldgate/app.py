@@ -36,8 +36,9 @@ from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter
-from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable, sqlite_file
+from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, sqlite_file
 from fieldgate.db.one_time_keys import OneTimeKeys
+from fieldgate.db.read_replica import ReadReplica
 from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.db.use_lock import shared_use
 from fieldgate.events import routes as event_routes
@@ -52,8 +53,12 @@ from fieldgate.http.endpoint import AppContext
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import Operation
+from fieldgate.http.request.active_requests import ActiveRequests
+from fieldgate.http.request.arrival_table import ArrivalTable
 from fieldgate.http.request.body_draining import BodyDrainer
 from fieldgate.http.request.hosts import HostPolicy
+from fieldgate.http.request.rate_limits import RateLimiter
+from fieldgate.http.request.request_body import BodyReader
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import strict_transport_security
@@ -67,10 +72,13 @@ from fieldgate.imports.sandbox.runner import SandboxLimits
 from fieldgate.imports.store import ImportStore
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.requests import RequestMetrics
+from fieldgate.metrics.shared_counters import metrics_folder
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.permissions.serializers import Catalogue
 from fieldgate.reference import routes as reference_routes
 from fieldgate.reference.store import ReferenceStore
+from fieldgate.runtime.connection_guard import ConnectionGuard, ConnectionLimits
+from fieldgate.runtime.file_limits import file_limit, fitting_connections
 from fieldgate.runtime.malloc import set_mmap_threshold
 from fieldgate.runtime.parent_watch import exit_with_parent
 from fieldgate.settings import Settings
@@ -146,7 +154,8 @@ def build_app(
     templates = PageTemplates(files)
     internal_client = InternalClient()
     reference = ReferenceStore(database, data_versions)
-    event_store = EventStore(database, data_versions)
+    replica = ReadReplica(settings.replica_url, data_versions) if settings.replica_url else None
+    event_store = EventStore(database, data_versions, replica)
     events = EventSearch(
         event_store,
         reference,
@@ -154,6 +163,7 @@ def build_app(
         record_cache_bytes=settings.record_cache_size,
         on_lag=request_metrics.lag_setter("events"),
     )
+    readiness = DatabaseReadiness(database)
     rebuilder = event_rebuilder(database, data_versions)
     authorizer, asset_store = AssetAuthorizer(database), AssetStore(database, data_versions)
     workbook_writer = WorkbookWriter()
@@ -173,7 +183,7 @@ def build_app(
         fetcher or URLFetcher(settings.import_hosts), WorkbookAnnotator(sandbox),
         reference, event_store, events, EventExporter(events, event_store),
         Catalogue(), openapi or OpenAPIDocument(all_operations),
-        health.Readiness(DatabaseReadiness(database), [rebuilder.readiness_details]),
+        health.Readiness(readiness, [rebuilder.readiness_details]),
     )  # fmt: skip
     app_context = AppContext(
         settings=settings,
@@ -181,10 +191,13 @@ def build_app(
         cors=Cors(settings),
         https_headers=strict_transport_security(settings.hsts_max_age),
         body_drainer=BodyDrainer(settings.max_upload),
+        active_requests=ActiveRequests(settings.max_requests_in_flight),
+        body_reader=BodyReader(settings),
         authenticator=authenticator,
+        rate_limiter=RateLimiter(settings, ArrivalTable(metrics_folder()), request_metrics),
         data_versions=data_versions,
         common_topics=(IDENTITY_TOPIC,),
-        is_outage=is_unavailable,
+        outage_problem=readiness.monitor.problem_of,
         response_cache=ResponseCache(settings.response_cache_size),
         request_metrics=request_metrics,
         page_renderer=BrowsablePages(templates, PAGES, internal_client),
@@ -196,7 +209,9 @@ def build_app(
     async def lifespan() -> AsyncIterator[None]:
         with shared_use(sqlite_file(settings.database)):
             await data_versions.start()
-            background = [asyncio.create_task(events.warm()), asyncio.create_task(rebuilder.watch())]
+            if replica is not None:
+                await replica.start()
+            background = [asyncio.create_task(work) for work in (events.warm(), rebuilder.watch(), database.watch())]
             try:
                 yield
             finally:
@@ -206,7 +221,10 @@ def build_app(
                 sandbox.close()
                 await authenticator.close()
                 await events.stop()
+                if replica is not None:
+                    await replica.stop()
                 await data_versions.stop()
+                await readiness.monitor.stop()
                 await database.close()
 
     application = Application(all_operations, app_context, lifespan, other_paths(all_operations))
@@ -220,4 +238,20 @@ def create_app() -> Application:
     logging.config.dictConfig(logging_config(settings.log_level))
     exit_with_parent()
     set_mmap_threshold()
-    return build_app(settings)
+    application = build_app(settings)
+    connection_guard(settings, application.app_context).start()
+    return application
+
+
+def connection_guard(settings: Settings, app_context: AppContext) -> ConnectionGuard:
+    limits = ConnectionLimits(
+        max_connections=fitting_connections(settings.max_connections, file_limit()),
+        max_per_address=settings.max_connections_per_address,
+        header_timeout=settings.header_timeout,
+        idle_timeout=settings.idle_timeout,
+        min_rate=settings.min_transfer_rate,
+        rate_window=settings.rate_window,
+    )
+    return ConnectionGuard(
+        settings.port, limits, app_context.active_requests.activity, app_context.host_policy.is_trusted_proxy
+    )

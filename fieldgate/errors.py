@@ -77,6 +77,11 @@ class NotAcceptable(Problem):
     status = 406
 
 
+class RequestTimeout(Problem):
+    status = 408
+    detail = Message("The body of the request arrived too slowly. Try again with a better connection.")
+
+
 class Conflict(Problem):
     status = 409
 

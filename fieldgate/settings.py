@@ -18,6 +18,7 @@ from msgspec import Meta
 PREFIX = "FIELDGATE_"
 DAY = 24 * 60 * 60  # seconds
 MEBIBYTE = 1024 * 1024
+MAX_RATE_WINDOW = 30  # seconds
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 LOOPBACK: tuple[Network, ...] = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
@@ -39,12 +40,22 @@ class BadSetting(ValueError):
     """A variable has an invalid value. The text names the variable and what is expected."""
 
 
+class RateQuota(msgspec.Struct, frozen=True):
+    """So many requests at once, and as many again in each of these times."""
+
+    requests: int
+    seconds: int
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """All settings. `docs/running.md` lists them too; a test compares the two."""
 
     data: Annotated[Path, Meta(description="Folder of the SQLite file `fieldgate.db`.")] = Path("data")
     database_url: Annotated[
         str, Meta(description="`postgresql://…` or `sqlite:///…`; empty: SQLite in the data folder.")
+    ] = ""
+    replica_url: Annotated[
+        str, Meta(description="A read replica of the PostgreSQL database, for large reads of events: `postgresql://…`.")
     ] = ""
     host: Annotated[str, Meta(description="Address to bind to.")] = "127.0.0.1"
     port: Annotated[int, Meta(description="Port to bind to.")] = 8000
@@ -84,6 +95,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_upload: Annotated[int, Meta(description="Largest file that can be imported, for example `25MiB`.")] = (
         25 * MEBIBYTE
     )
+    upload_bytes_in_flight: Annotated[
+        int,
+        Meta(description="Bytes of uploads that one process receives at the same time, for example `64MiB`."),
+    ] = 64 * MEBIBYTE
+    spool: Annotated[str, Meta(description="Folder for uploads in progress; empty: the system's temporary folder.")] = (
+        ""
+    )
     import_hosts: Annotated[
         tuple[str, ...],
         Meta(
@@ -101,9 +119,40 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     import_retention: Annotated[int, Meta(description="How long finished imports are listed, for example `90d`.")] = (
         90 * DAY
     )
+    read_rate: Annotated[
+        RateQuota | None,
+        Meta(description="Read requests (GET, HEAD, OPTIONS) of one user, for example `600/1m`; or `off`."),
+    ] = RateQuota(12_000, 60)
+    write_rate: Annotated[
+        RateQuota | None, Meta(description="Write requests of one user, for example `600/1m`; or `off`.")
+    ] = RateQuota(3_000, 60)
+    address_read_rate: Annotated[
+        RateQuota | None, Meta(description="Read requests without credentials from one address; or `off`.")
+    ] = RateQuota(6_000, 60)
+    address_write_rate: Annotated[
+        RateQuota | None,
+        Meta(description="Write requests without credentials from one address, and invalid credentials; or `off`."),
+    ] = RateQuota(600, 60)
+    rate_limit_exempt: Annotated[
+        tuple[Network, ...], Meta(description="Addresses or networks without rate limits; `none` for no exception.")
+    ] = LOOPBACK
     metrics_from: Annotated[
         tuple[Network, ...], Meta(description="Addresses or networks that may read `/metrics`.")
     ] = LOOPBACK
+    max_connections: Annotated[
+        int, Meta(description="Connections at a time, per process. Idle ones are closed if there are more.")
+    ] = 10_000
+    max_connections_per_address: Annotated[
+        int, Meta(description="Connections at a time from one address, per process; trusted proxies have no limit.")
+    ] = 256
+    header_timeout: Annotated[int, Meta(description="Time for the first byte and all headers of a request.")] = 10
+    idle_timeout: Annotated[int, Meta(description="How long a connection may be idle between two requests.")] = 75
+    min_transfer_rate: Annotated[
+        int, Meta(description="Bytes per second that a client has to send or read; `0` turns the limit off.")
+    ] = 1024
+    max_requests_in_flight: Annotated[
+        int, Meta(description="Requests at a time, per process; further ones get 503. Health checks always work.")
+    ] = 1000
     access_log: Annotated[bool, Meta(description="Log every request.")] = True
     log_level: Annotated[str, Meta(description="`debug`, `info`, `warning` or `error`.")] = "info"
 
@@ -127,6 +176,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def database(self) -> str:
         """The URL of the database: `database_url`, or else the SQLite file in the data folder."""
         return self.database_url or f"sqlite:///{self.data / 'fieldgate.db'}"
+
+    @property
+    def rate_window(self) -> int:
+        """The time over which the transfer rate is measured, in seconds."""
+        return min(self.idle_timeout, MAX_RATE_WINDOW)
 
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
@@ -209,6 +263,25 @@ def _parse_size(text: str) -> int:
     return int(match[1]) * {"": 1, "KiB": 1024, "MiB": MEBIBYTE, "GiB": 1024 * MEBIBYTE}[match[2]]
 
 
+def _parse_rate(text: str) -> RateQuota | None:
+    if text.lower() == "off":
+        return None
+    number, _, duration = text.partition("/")
+    if not re.fullmatch(r"[1-9][0-9]{0,8}", number, re.ASCII) or not re.fullmatch(r"[1-9][0-9]{0,3}[hms]", duration):
+        raise ValueError(f"expected a rate such as 600/1m, or `off`, not {text!r}.")
+    return RateQuota(int(number), parse_duration(duration))
+
+
+def _parse_exempt(text: str) -> tuple[Network, ...]:
+    return () if text.lower() == "none" else _parse_networks(text)
+
+
+def _parse_folder(text: str) -> str:
+    if not Path(text).is_dir():
+        raise ValueError(f"there is no folder {text!r}.")
+    return text
+
+
 def _parse_url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
@@ -236,12 +309,25 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "response_cache_size": _parse_size,
     "record_cache_size": _parse_size,
     "max_upload": _parse_size,
+    "upload_bytes_in_flight": _parse_size,
+    "spool": _parse_folder,
     "import_hosts": _parse_import_hosts,
     "import_lease": parse_duration,
     "import_memory": _parse_size,
     "import_seconds": parse_duration,
     "import_retention": parse_duration,
+    "read_rate": _parse_rate,
+    "write_rate": _parse_rate,
+    "address_read_rate": _parse_rate,
+    "address_write_rate": _parse_rate,
+    "rate_limit_exempt": _parse_exempt,
     "metrics_from": _parse_networks,
+    "max_connections": _integer_between(10, 1_000_000),
+    "max_connections_per_address": _integer_between(1, 1_000_000),
+    "header_timeout": parse_duration,
+    "idle_timeout": parse_duration,
+    "min_transfer_rate": _parse_size,
+    "max_requests_in_flight": _integer_between(1, 1_000_000),
     "access_log": _parse_bool,
     "log_level": _parse_log_level,
 }

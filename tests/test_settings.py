@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fieldgate.settings import BadSetting, Settings, unknown_variables
+from fieldgate.settings import BadSetting, RateQuota, Settings, unknown_variables
 
 
 def test_defaults() -> None:
@@ -31,6 +31,11 @@ def test_every_kind_of_setting() -> None:
             "FIELDGATE_RESPONSE_CACHE_SIZE": "1 GiB",
             "FIELDGATE_RECORD_CACHE_SIZE": "8MiB",
             "FIELDGATE_IMPORT_HOSTS": "Forms.Example, .camp.example,files.example:8443, München.example",
+            "FIELDGATE_READ_RATE": "6000/1m",
+            "FIELDGATE_WRITE_RATE": "OFF",
+            "FIELDGATE_ADDRESS_READ_RATE": "5/1s",
+            "FIELDGATE_ADDRESS_WRITE_RATE": "100/2h",
+            "FIELDGATE_RATE_LIMIT_EXEMPT": "none",
             "FIELDGATE_METRICS_FROM": "::1",
             "FIELDGATE_ACCESS_LOG": "off",
             "FIELDGATE_LOG_LEVEL": "WARNING",
@@ -51,6 +56,11 @@ def test_every_kind_of_setting() -> None:
         response_cache_size=1024**3,
         record_cache_size=8 * 1024**2,
         import_hosts=("forms.example", ".camp.example", "files.example:8443", "xn--mnchen-3ya.example"),
+        read_rate=RateQuota(6000, 60),
+        write_rate=None,
+        address_read_rate=RateQuota(5, 1),
+        address_write_rate=RateQuota(100, 7200),
+        rate_limit_exempt=(),
         metrics_from=(ipaddress.ip_network("::1/128"),),
         access_log=False,
         log_level="warning",
@@ -76,6 +86,12 @@ def test_every_kind_of_setting() -> None:
         ("FIELDGATE_HSTS_MAX_AGE", "yes"),
         ("FIELDGATE_RESPONSE_CACHE_SIZE", "64 MB"),
         ("FIELDGATE_LOG_LEVEL", "loud"),
+        ("FIELDGATE_READ_RATE", "0/1m"),
+        ("FIELDGATE_READ_RATE", "60"),
+        ("FIELDGATE_WRITE_RATE", "60/m"),
+        ("FIELDGATE_ADDRESS_READ_RATE", "٦٠/1m"),
+        ("FIELDGATE_ADDRESS_WRITE_RATE", "60/1d"),
+        ("FIELDGATE_RATE_LIMIT_EXEMPT", "office"),
     ],
 )
 def test_invalid_value_is_an_error_that_names_the_variable(variable: str, value: str) -> None:

@@ -81,21 +81,22 @@ class LoginThrottle:
         """Count an attempt, or raise `TooManyRequests` if it comes too early."""
         policies = await self._policies(username, address, device)
         dialect = self._database.dialect
-        timestamp = now()
-        is_cleanup_due = timestamp >= self._next_cleanup
+        started = now()
+        is_cleanup_due = started >= self._next_cleanup
         if is_cleanup_due:
-            self._next_cleanup = timestamp + CLEANUP_INTERVAL
+            self._next_cleanup = started + CLEANUP_INTERVAL
         # Rows are inserted before they are locked, so that concurrent first attempts wait for each other, too.
         # All transactions lock them in the order of the keys, to avoid deadlocks.
-        first = {"failures": 0, "last_at": timestamp, "blocked_until": timestamp}
+        first = {"failures": 0, "last_at": started, "blocked_until": started}
         insert = insert_missing(dialect, login_attempts).values([{"key": key, **first} for key in sorted(policies)])
         query = select(login_attempts).where(login_attempts.c.key.in_(policies)).order_by(login_attempts.c.key)
 
         def write(connection: Connection) -> None:
             if is_cleanup_due:
-                connection.execute(_delete_expired(timestamp))
+                connection.execute(_delete_expired(started))
             connection.execute(insert)
             rows = connection.execute(query.with_for_update()).all()
+            timestamp = now()  # after waiting for those that were first
             blocked = max(row.blocked_until for row in rows)
             if blocked > timestamp:
                 raise _too_many_attempts(blocked - timestamp)

@@ -9,6 +9,8 @@ from sqlalchemy.exc import DBAPIError
 from fieldgate import __version__
 from fieldgate.cli.backup import backup, restore
 from fieldgate.cli.client_commands import fetch, import_forms, share
+from fieldgate.cli.db_copy import db
+from fieldgate.cli.doctor import doctor
 from fieldgate.cli.events import events
 from fieldgate.cli.migrate import migrate
 from fieldgate.cli.serve import serve
@@ -47,6 +49,8 @@ main.add_command(worker)
 main.add_command(migrate)
 main.add_command(backup)
 main.add_command(restore)
+main.add_command(db)
+main.add_command(doctor)
 main.add_command(user)
 main.add_command(token)
 main.add_command(events)

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import http.client
+import logging
 import os
 import secrets
 import shutil
@@ -11,6 +12,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,8 @@ from typing import Any
 import click
 import msgspec
 from granian import Granian
-from granian.constants import Interfaces, Loops
+from granian.constants import HTTPModes, Interfaces, Loops
+from granian.http import HTTP1Settings
 
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
@@ -29,14 +33,20 @@ from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.shared_counters import METRICS_DIR_VARIABLE
 from fieldgate.metrics.stale_folders import create_metrics_folder
+from fieldgate.runtime.file_limits import acceptable_connections, fitting_connections, raise_file_limit
 from fieldgate.runtime.malloc import limit_arenas
 from fieldgate.runtime.parent_watch import GRACE_PERIOD_SECONDS, PARENT_PID_VARIABLE
+from fieldgate.runtime.restart_backoff import RestartBackoff
 from fieldgate.settings import LOOPBACK, PREFIX, Settings
 
 DEMO_USER = "demo"
 DEMO_EVENTS = 2000
 DEMO_TOKEN_LIFETIME = timedelta(days=7)
 STARTUP_TIMEOUT_SECONDS = 60  # then warn that the service does not respond
+MAX_HEADER_BYTES = 64 * 1024  # of a request; the HTTP server may accept twice as much
+BACKLOG = 4096  # connections that wait to be accepted
+
+log = logging.getLogger(__name__)
 
 
 @click.command()
@@ -66,6 +76,7 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
     settings = msgspec.structs.replace(load_settings(data), host=host, port=port)
     asyncio.run(_prepare_database(settings, demo))
     _export_settings(settings)
+    max_connections = _fit_connections(settings)
     metrics_dir = create_metrics_folder()
     os.environ[METRICS_DIR_VARIABLE] = str(metrics_dir)
     server = GranianServer(
@@ -76,6 +87,14 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
         interface=Interfaces.ASGI,
         loop=Loops.uvloop,
         workers=workers,
+        http=HTTPModes.http1,
+        # Also ends idle connections, so it cannot be shorter than that; the connection guard watches both times.
+        http1_settings=HTTP1Settings(
+            header_read_timeout=max(settings.header_timeout, settings.idle_timeout) * 1000,
+            max_buffer_size=MAX_HEADER_BYTES,
+        ),
+        backlog=BACKLOG,
+        backpressure=acceptable_connections(max_connections),
         websockets=False,
         respawn_failed_workers=True,
         workers_kill_timeout=GRACE_PERIOD_SECONDS,
@@ -89,6 +108,19 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
             server.serve()
     finally:
         shutil.rmtree(metrics_dir, ignore_errors=True)
+
+
+def _fit_connections(settings: Settings) -> int:
+    """Allow as many open files as possible; return how many connections a process can hold."""
+    descriptors = raise_file_limit()
+    fitting = fitting_connections(settings.max_connections, descriptors)
+    if fitting < settings.max_connections:
+        click.echo(
+            f"Each process holds only {fitting} connections, because at most {descriptors} files can be open."
+            f" Raise that limit (ulimit -n, LimitNOFILE=), or lower {PREFIX}MAX_CONNECTIONS.",
+            err=True,
+        )
+    return fitting
 
 
 def _resolve_free_address(host: str, port: int) -> str:
@@ -111,13 +143,19 @@ def _resolve_free_address(host: str, port: int) -> str:
 
 
 class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Granian for the Python it runs on
-    """Granian with an import worker and a message when the service is ready.
+    """Granian with an import worker, a message when the service is ready, and patience with processes that end.
 
-    Both run in threads, which are started after the processes are forked: threads do not survive a fork.
+    The first two run in threads, which are started after the processes are forked: threads do not survive a fork.
+    Granian exits if a process ends twice within seconds. Here it is started again after a delay.
     """
 
     display_host = ""
     runs_import_worker = False
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._backoffs = defaultdict[int, RestartBackoff](RestartBackoff)
+        self._delayed: dict[int, Any] = {}  # processes that ended and wait to be started again, by number
 
     def startup(self, *arguments: Any) -> None:
         super().startup(*arguments)
@@ -126,6 +164,31 @@ class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Gra
             self._worker_thread = threading.Thread(target=_supervise_worker, args=(self._stop_event,))
             self._worker_thread.start()
         threading.Thread(target=_announce_when_ready, args=(self.display_host, self.bind_port), daemon=True).start()
+
+    def _respawn_workers(self, workers: Iterable[int], *arguments: Any, **options: Any) -> None:
+        super()._respawn_workers([number for number in workers if self._is_due(number)], *arguments, **options)
+        self.respawned_wrks.clear()  # so that Granian does not see that a process ended twice
+
+    def _is_due(self, number: int) -> bool:
+        """Whether to start a process again now; otherwise after a delay, which does not hold up the others."""
+        ended = self.wrks[number]
+        if ended.is_alive() or self._delayed.pop(number, None) is ended:
+            return True
+        lived = time.monotonic() - ended.birth
+        delay = self._backoffs[number].next_delay(lived)
+        if delay:
+            self._delayed[number] = ended
+            log.warning("Process %d ended after %.0f s and is started again in %.0f s", number + 1, lived, delay)
+            timer = threading.Timer(delay, self._request_restart, (number, ended))
+            timer.daemon = True
+            timer.start()
+        return not delay
+
+    def _request_restart(self, number: int, ended: Any) -> None:
+        """Let the main thread start a process again, unless a reload has done so."""
+        if self._delayed.get(number) is ended:
+            self.interrupt_children.append(number)
+            self.main_loop_interrupt.set()
 
     def shutdown(self, *arguments: Any) -> None:
         if self.runs_import_worker:
@@ -139,7 +202,9 @@ class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Gra
 
 def _supervise_worker(stop_event: threading.Event) -> None:
     """Keep one `fieldgate worker` running. On shutdown it finishes its current import."""
+    backoff = RestartBackoff()
     while not stop_event.is_set():
+        started = time.monotonic()
         process = subprocess.Popen([sys.executable, "-m", "fieldgate", "worker"])
         while process.poll() is None and not stop_event.wait(0.2):
             pass
@@ -147,7 +212,7 @@ def _supervise_worker(stop_event: threading.Event) -> None:
             process.terminate()
             process.wait()
         else:
-            stop_event.wait(1.0)
+            stop_event.wait(backoff.next_delay(time.monotonic() - started))
 
 
 async def _prepare_database(settings: Settings, demo: bool) -> None:

@@ -1,27 +1,34 @@
 """Versions of data, which tell caches whether an entry is still valid.
 
-Data belongs to a topic ("accounts", "events"), and each topic has a version number. A writer increments it in its own
+Data belongs to a topic ("accounts", "events"), and each topic has a version number. A writer raises it in its own
 transaction; a reader compares it before using a cached value:
 
     await data_versions.bump(connection, "events")  # or bump_sync(connection, "events") in a `Database.write`
     if await data_versions.version("events") != cached.version: ...
 
+A new version is the time in microseconds, or one more than the version before if that is higher. So versions are in
+the order of commits, and none is used twice for different data, also after a backup was restored, unless the clock was
+set back as well.
+
 On SQLite, every process sees a commit at once. On PostgreSQL, the process that wrote does, and the others learn of it
 by LISTEN, usually within milliseconds. A process that has not heard from PostgreSQL for `MAX_STALENESS` queries the
-versions instead of using those it has.
+versions instead of using those it has. So does one behind a connection pooler, where LISTEN does not work.
 """
 
 import asyncio
 import logging
+import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import BigInteger, bindparam, cast, extract, func, literal_column, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db.database import Database
-from fieldgate.db.tables import topic_versions
+from fieldgate.db.outages import DatabaseGone
+from fieldgate.db.tables import Timestamp, now, topic_versions
 from fieldgate.db.upsert import upsert
 
 CHANNEL = "fieldgate_changes"
@@ -39,23 +46,28 @@ log = logging.getLogger(__name__)
 class DataVersions:
     def __init__(self, database: Database) -> None:
         self._database = database
-        increment = {"version": topic_versions.c.version + 1}
-        self._upsert = upsert(database.dialect, topic_versions, increment).returning(topic_versions.c.version)
+        self._upsert = _bump_statement(database)
         self._versions: dict[str, int] = {}
+        # Changes when the database went back to an earlier state: then a cache of a higher version is not valid either.
+        self.generation = 0
         self._sqlite_state: int | None = None
+        self._sqlite_reader: sqlite3.Connection | None = None
         self._last_heard = float("-inf")
         # Versions this process wrote, and the loop time until which they may not have been committed or received.
         self._expected_versions: dict[str, tuple[int, float]] = {}
         self._listener: asyncio.Task[None] | None = None
 
     async def bump(self, connection: AsyncConnection, *topics: str) -> None:
-        """Increment the versions of topics in the writer's transaction."""
+        """Raise the versions of topics in the writer's transaction."""
         await connection.run_sync(self.bump_sync, *topics)
 
     def bump_sync(self, connection: Connection, *topics: str) -> None:
         """The same for functions passed to `Database.write`."""
         for topic in sorted(topics):
-            version = connection.execute(self._upsert, {"topic": topic, "version": 1}).scalar_one()
+            values = (
+                {"topic": topic, "version": Timestamp.pack(now())} if self._database.is_sqlite else {"topic": topic}
+            )
+            version = connection.execute(self._upsert, values).scalar_one()
             if not self._database.is_sqlite:
                 connection.execute(_NOTIFY, {"topic": topic})
                 self._expected_versions[topic] = (version, asyncio.get_running_loop().time() + MAX_STALENESS)
@@ -67,8 +79,7 @@ class DataVersions:
         through one process and reads through another.
         """
         if fresh and topics and not self._database.is_sqlite:
-            pool = await self._database.postgres_pool()
-            found = dict(await pool.fetch(_SELECT_VERSIONS))
+            found = await self._query_postgres()
             return tuple([found.get(topic, 0) for topic in topics])
         if topics:
             if self._database.is_sqlite:
@@ -93,13 +104,30 @@ class DataVersions:
     def _refresh_from_sqlite(self) -> None:
         reader = self._database.sqlite_reader()
         state = reader.execute("PRAGMA data_version").fetchone()[0]
-        if state != self._sqlite_state:
-            self._versions = dict(reader.execute(_SELECT_VERSIONS).fetchall())
-            self._sqlite_state = state
+        if state != self._sqlite_state or reader is not self._sqlite_reader:
+            self._receive(dict(reader.execute(_SELECT_VERSIONS).fetchall()), self._versions)
+            self._sqlite_state, self._sqlite_reader = state, reader
 
     async def _refresh_from_postgres(self) -> None:
-        pool = await self._database.postgres_pool()
-        self._versions = dict(await pool.fetch(_SELECT_VERSIONS))
+        before = self._versions
+        self._receive(await self._query_postgres(), before)
+
+    async def _query_postgres(self) -> dict[str, int]:
+        async with self._database.pooled_connection() as connection:
+            return dict(await connection.fetch(_SELECT_VERSIONS))
+
+    def _receive(self, found: dict[str, int], before: dict[str, int]) -> None:
+        """Use versions that were queried; `before` are those that were known when the query was sent.
+
+        A version that is lower than before means that the database went back to an earlier state, as after a failover
+        to a replica that lagged behind, or when a backup was restored: what caches hold may never have existed.
+        """
+        self._database.identity.check(found.get(IDENTITY_TOPIC))
+        if any(found.get(topic, 0) < version for topic, version in before.items()):
+            log.warning("the database went back to an earlier state, as from a backup; caches are built again")
+            self.generation += 1
+            self._expected_versions.clear()
+        self._versions = found
 
     async def start(self) -> None:
         """Start the listener. SQLite needs none."""
@@ -121,24 +149,50 @@ class DataVersions:
         while True:
             try:
                 await self._listen()
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
+            except (
+                OSError,
+                asyncpg.PostgresError,
+                asyncpg.InterfaceError,
+                asyncpg.InternalClientError,
+                DatabaseGone,
+            ) as error:
+                if self._last_heard > float("-inf"):  # logged once
+                    log.warning(
+                        "lost the change listener, querying versions until it is back: %s", type(error).__name__
+                    )
                 self._last_heard = float("-inf")
-                log.warning("lost the change listener, querying versions until it is back: %s", type(error).__name__)
                 await asyncio.sleep(RETRY_DELAY)
 
     async def _listen(self) -> None:
         connection = await self._database.connect()
         notified = asyncio.Event()
         try:
+            if self._database.is_pooled:
+                # Its sessions keep no LISTEN: every reader queries the versions.
+                log.info("connected through a connection pooler: data versions are queried for each request")
+                connection.terminate()
+                await asyncio.Event().wait()
             await connection.add_listener(CHANNEL, lambda *_: notified.set())
             while True:
                 # The versions are queried at every notification and every heartbeat, so a notification that is
                 # lost or out of order delays them by one heartbeat at most.
                 notified.clear()
                 queried_at = asyncio.get_running_loop().time()
-                self._versions = dict(await connection.fetch(_SELECT_VERSIONS, timeout=MAX_STALENESS / 2))
+                before = self._versions
+                self._receive(dict(await connection.fetch(_SELECT_VERSIONS, timeout=MAX_STALENESS / 2)), before)
                 self._last_heard = queried_at
                 with suppress(TimeoutError):
                     await asyncio.wait_for(notified.wait(), HEARTBEAT_INTERVAL)
         finally:
             connection.terminate()
+
+
+def _bump_statement(database: Database) -> Any:
+    """Sets the version of a topic to the time in microseconds, on PostgreSQL by the clock of the server."""
+    larger = func.max if database.is_sqlite else func.greatest
+    version: Any = larger(topic_versions.c.version + 1, literal_column("excluded.version"))
+    statement = upsert(database.dialect, topic_versions, {"version": version})
+    if not database.is_sqlite:
+        time = cast(extract("epoch", func.clock_timestamp()) * 1_000_000, BigInteger)
+        statement = statement.values(topic=bindparam("topic"), version=time)
+    return statement.returning(topic_versions.c.version)

@@ -9,7 +9,7 @@ uid = await database.write(lambda connection: connection.execute(...).scalar_one
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,15 +32,22 @@ from sqlalchemy.engine.interfaces import Dialect, ExceptionContext
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from fieldgate.db.group_commit import GroupCommitter, Result, Write
+from fieldgate.db.identity_marker import SELECT_IDENTITY, read_write_uri
+from fieldgate.db.open_files import WATCH_SECONDS, KnownIdentity, OpenFiles, SqliteFiles
+from fieldgate.db.outages import DatabaseGone, is_broken_connection
+from fieldgate.db.postgres_url import PostgresURL
 from fieldgate.db.tables import Timestamp, now
 
 if TYPE_CHECKING:
     import asyncpg  # not at run time: not loaded when SQLite is used
 
+    from fieldgate.db.postgres_connections import PostgresConnector
+
 BUSY_TIMEOUT_MS = 10_000  # how long an SQLite writer waits for another one
 MAX_POOL_CONNECTIONS = 8  # per process, for PreparedQuery; the SQLAlchemy engine has its own pool
+ENGINE_CACHED_STATEMENTS = 100  # of a connection of the engine; its default
 
-CONNECT_TIMEOUT = 5  # seconds to connect to PostgreSQL, or to get a connection from the pool
+CONNECT_TIMEOUT = 5  # seconds to get a connection from the pool
 COMMAND_TIMEOUT = 30  # seconds per statement
 
 _SQLITE_OPTIONS = {"isolation_level": None}  # no implicit BEGIN by the driver
@@ -53,20 +60,30 @@ _SQLITE_PRAGMAS = (
 
 
 class Database:
-    def __init__(self, database_url: str) -> None:
+    def __init__(self, database_url: str, *, command_timeout: float | None = COMMAND_TIMEOUT) -> None:
         self.url = _driver_url(database_url)
         file = sqlite_file(database_url)
         self.is_sqlite = file is not None
+        self.identity = KnownIdentity()
+        self._files = SqliteFiles(str(self.url.database), self.identity)
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
+            engine_url = self.url
             options: dict[str, Any] = {"connect_args": _SQLITE_OPTIONS}
         else:
-            # The driver understands PostgreSQL's own URL options (sslmode, host), the engine does not.
-            options = {"pool_pre_ping": True, "pool_timeout": CONNECT_TIMEOUT, "async_creator": self.connect}
+            # The engine opens no connections of its own: it does not read URLs as PostgreSQL's programs do.
+            engine_url = make_url("postgresql+asyncpg://")
+            options = {"pool_pre_ping": True, "pool_timeout": CONNECT_TIMEOUT}
+            self._postgres_url = PostgresURL.parse(database_url)
+            self._command_timeout = command_timeout
+            self._connector: PostgresConnector | None = None
         # Errors are logged, and parameters of a failing statement can be secret.
-        self._engine = create_async_engine(self.url, hide_parameters=True, **options)
+        self._engine = create_async_engine(engine_url, hide_parameters=True, **options)
         if self.is_sqlite:
-            _register_sqlite_events(self._engine.sync_engine)
+            _register_sqlite_events(self._engine.sync_engine, self._files)
+        else:
+            event.listen(self._engine.sync_engine, "do_connect", self._connect_engine)
+            event.listen(self._engine.sync_engine, "handle_error", _disconnect_if_broken)
         self._write_engine = self._engine.execution_options(sqlite_begin="IMMEDIATE")
         # On SQLite, every transaction sees one snapshot.
         snapshot_options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
@@ -86,9 +103,16 @@ class Database:
         """Begin a transaction that can write. It is committed when the block ends, rolled back if it raises.
 
         SQLite has one writer at a time: writers of this process wait for a lock here, other processes in SQLite.
+        Raises `DatabaseGone` after the commit if the file was deleted or replaced meanwhile.
         """
-        async with self._write_lock, self._write_engine.begin() as connection:
-            yield connection
+        try:
+            async with self._write_lock, self._write_engine.begin() as connection:
+                files = (await connection.get_raw_connection()).info.get(OpenFiles) if self.is_sqlite else None
+                yield connection
+            self._files.check(files)
+        except DatabaseGone:
+            await self.drop_connections()
+            raise
 
     async def write(self, write: Write[Result]) -> Result:
         """Run a short function that writes, commit, and return its result. If it raises, nothing is written.
@@ -99,21 +123,31 @@ class Database:
         """
         if self.is_sqlite:
             if self._group_committer is None:
-                self._group_committer = GroupCommitter(self._sync_write_engine(), self._write_lock)
-            return await self._group_committer.run(write)
+                self._group_committer = GroupCommitter(self._sync_write_engine(), self._write_lock, self._files)
+            try:
+                return await self._group_committer.run(write)
+            except DatabaseGone:
+                await self.drop_connections()
+                raise
         async with self.transaction() as connection:
             return await connection.run_sync(write)
 
     def _sync_write_engine(self) -> Engine:
         """Return a synchronous engine for the same file: an asynchronous one switches threads for every statement."""
         engine = create_engine(self.url.set(drivername="sqlite"), hide_parameters=True, connect_args=_SQLITE_OPTIONS)
-        _register_sqlite_events(engine)
+        _register_sqlite_events(engine, self._files)
         return engine.execution_options(sqlite_begin="IMMEDIATE")
 
     @asynccontextmanager
     async def read_transaction(self) -> AsyncIterator[AsyncConnection]:
         """Begin a read-only transaction that sees one snapshot of the data."""
         async with self._read_engine.begin() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[AsyncConnection]:
+        """Open a connection without a transaction, for migrations, which begin their own."""
+        async with self._engine.connect() as connection:
             yield connection
 
     def current_time(self, offset: timedelta = timedelta(0)) -> ColumnElement[datetime]:
@@ -133,10 +167,55 @@ class Database:
         In WAL mode, readers do not wait for writers, so a lookup by key takes less time than a switch to a thread.
         """
         if self._reader is None:
-            self._reader = sqlite3.connect(str(self.url.database), isolation_level=None, check_same_thread=False)
-            self._reader.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-            self._reader.execute("PRAGMA query_only = ON")
+            self._reader = self.open_sqlite()
         return self._reader
+
+    def open_sqlite(self) -> sqlite3.Connection:
+        """Open a read-only connection of the driver. Raises `DatabaseGone` if the database is not the one it was."""
+        self._files.check_before_open()
+        path, must_exist = str(self.url.database), self._files.must_exist
+        connection = sqlite3.connect(
+            read_write_uri(path) if must_exist else path, uri=must_exist, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+            connection.execute("PRAGMA query_only = ON")
+            self._files.opened(_sqlite_identity(connection.cursor()))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    async def watch(self) -> None:
+        """Look at the files of an SQLite database twice a second, and close connections to lost files.
+
+        Reads would be answered from a deleted file for as long as it is open.
+        """
+        while self.is_sqlite:
+            await asyncio.sleep(WATCH_SECONDS)
+            with suppress(DatabaseGone):
+                await self.check_files()
+
+    async def check_files(self) -> None:
+        """Raise `DatabaseGone` if the files of an SQLite database are not those that were opened."""
+        if self.is_sqlite:
+            try:
+                self._files.check_latest()
+            except DatabaseGone:
+                await self.drop_connections()
+                raise
+
+    async def drop_connections(self) -> None:
+        """Close all connections. Those in use are closed when they are given back."""
+        self._files.forget()
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+        if self._group_committer is not None:
+            self._group_committer.drop_connections()
+        if self._pool is not None:
+            await self._pool.expire_connections()
+        await self._engine.dispose()
 
     async def postgres_pool(self) -> "asyncpg.Pool":
         """Return a pool of the driver's own connections, without the overhead of the SQLAlchemy engine."""
@@ -150,16 +229,62 @@ class Database:
                     )
         return self._pool
 
+    @asynccontextmanager
+    async def pooled_connection(self) -> AsyncIterator["asyncpg.Connection"]:
+        """Take a connection of the pool for one query. A connection that is broken is not given back."""
+        pool = await self.postgres_pool()
+        async with pool.acquire(timeout=CONNECT_TIMEOUT) as connection:
+            try:
+                yield connection
+            except Exception as error:
+                if is_broken_connection(error):
+                    connection.terminate()
+                raise
+
     async def connect(self, *_: object, **__: object) -> "asyncpg.Connection":
         """Open a connection of the driver. Arguments, which pools pass, are ignored: the URL holds all options."""
-        import asyncpg
+        connection = await self._postgres_connector().connect()
+        try:
+            self.identity.check(await _postgres_identity(connection))
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
 
-        return await asyncpg.connect(self.postgres_dsn, timeout=CONNECT_TIMEOUT, command_timeout=COMMAND_TIMEOUT)
+    def _postgres_connector(self) -> "PostgresConnector":
+        if self._connector is None:
+            from fieldgate.db.postgres_connections import PostgresConnector
+
+            self._connector = PostgresConnector(self._postgres_url, self._command_timeout)
+        return self._connector
+
+    def _connect_engine(self, dialect: Any, *_: object) -> Any:
+        """Open a connection for the engine, which has a cache of prepared statements, too. A pooler forbids it."""
+        connector = self._postgres_connector()
+        while True:
+            is_pooled = connector.is_pooled
+            size = 0 if is_pooled else ENGINE_CACHED_STATEMENTS
+            connection = dialect.dbapi.connect(async_creator_fn=self.connect, prepared_statement_cache_size=size)
+            if connector.is_pooled is is_pooled:
+                return connection
+            connection.close()
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether a connection pooler is between this process and PostgreSQL, so that sessions keep no state."""
+        return not self.is_sqlite and self._connector is not None and self._connector.is_pooled
 
     @property
     def postgres_dsn(self) -> str:
         """The URL in the form that PostgreSQL's own tools use."""
-        return self.url.set(drivername="postgresql").render_as_string(hide_password=False)
+        return self._postgres_url.to_text(hide_password=False)
+
+    @property
+    def address(self) -> str:
+        """For messages: the path of an SQLite file, or the URL of a PostgreSQL database without its password."""
+        if self.is_sqlite:
+            return str(Path(str(self.url.database)).absolute())
+        return self._postgres_url.to_text(hide_password=True, with_options=False)
 
     async def close(self) -> None:
         if self._group_committer is not None:
@@ -181,27 +306,79 @@ def sqlite_file(database_url: str) -> Path | None:
 
 
 def _driver_url(database_url: str) -> URL:
-    """Add the driver to a URL. Both `postgres://` and `postgresql://` are accepted."""
-    url = make_url(database_url.replace("postgres://", "postgresql://", 1))
-    drivers = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
-    if url.get_backend_name() not in drivers:
+    """The URL with the driver, for SQLAlchemy. `ValueError`, without the password, if it is for neither database."""
+    scheme = database_url.partition("://")[0].partition("+")[0]
+    if scheme in {"postgresql", "postgres"}:
+        parts = PostgresURL.parse(database_url)
+        hosts, ports = zip(*parts.hosts, strict=True) if parts.hosts else ((), ())
+        places = {"host": ",".join(hosts), "port": ",".join(map(str, ports))} if hosts else {}
+        return URL.create(
+            "postgresql+asyncpg", parts.user or None, parts.password or None, database=parts.database,
+            query={**parts.options, **places},
+        )  # fmt: skip
+    url = make_url(database_url)
+    if url.get_backend_name() != "sqlite":
         raise ValueError(f"sqlite:///… or postgresql://… is needed, not {url.get_backend_name()!r}.")
     if not url.database:
         raise ValueError("the name of a database is missing at the end of the address.")
-    return url.set(drivername=drivers[url.get_backend_name()])
+    return url.set(drivername="sqlite+aiosqlite")
 
 
-def _register_sqlite_events(engine: Engine) -> None:
-    event.listen(engine, "connect", _set_pragmas)
+def _register_sqlite_events(engine: Engine, files: SqliteFiles) -> None:
+    def prepare_connect(dialect: Dialect, record: object, arguments: list[Any], options: dict[str, Any]) -> None:  # noqa: ARG001
+        files.check_before_open()
+        if files.must_exist:
+            arguments[0] = read_write_uri(arguments[0])
+            options["uri"] = True
+
+    def set_up(connection: Any, record: Any) -> None:
+        cursor = connection.cursor()
+        try:
+            for pragma in _SQLITE_PRAGMAS:
+                cursor.execute(pragma)
+            record.info[OpenFiles] = files.opened(_sqlite_identity(cursor))
+            cursor.close()
+        except BaseException:
+            connection.close()
+            raise
+
+    def close_if_lost(connection: object, record: Any) -> None:
+        if connection is not None and not files.is_latest(record.info.get(OpenFiles)):
+            record.invalidate()
+
+    event.listen(engine, "do_connect", prepare_connect)
+    event.listen(engine, "checkin", close_if_lost)
+    event.listen(engine, "connect", set_up)
     event.listen(engine, "begin", _begin_sqlite)
     event.listen(engine, "handle_error", _disconnect_if_read_only)
 
 
-def _set_pragmas(connection: Any, record: object) -> None:  # noqa: ARG001
-    cursor = connection.cursor()
-    for pragma in _SQLITE_PRAGMAS:
-        cursor.execute(pragma)
-    cursor.close()
+def _sqlite_identity(cursor: Any) -> int | None:
+    """The identity of a database, None if it has no tables yet."""
+    try:
+        cursor.execute(SELECT_IDENTITY)
+        row = cursor.fetchone()
+    except sqlite3.OperationalError as error:
+        if "no such table" not in str(error):
+            raise
+        return None
+    return None if row is None else int(row[0])
+
+
+async def _postgres_identity(connection: "asyncpg.Connection") -> int | None:
+    import asyncpg
+
+    try:
+        found: int | None = await connection.fetchval(SELECT_IDENTITY)
+    except asyncpg.UndefinedTableError:
+        return None
+    return found
+
+
+def _disconnect_if_broken(context: ExceptionContext) -> None:
+    """Drop a connection whose driver lost track of its state: it would fail for ever."""
+    if is_broken_connection(context.original_exception):
+        context.is_disconnect = True
 
 
 def _disconnect_if_read_only(context: ExceptionContext) -> None:

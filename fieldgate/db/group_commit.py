@@ -17,6 +17,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
+from fieldgate.db.open_files import OpenFiles, SqliteFiles
+
 # Limits of one transaction, since writers of other processes wait for it:
 MAX_BATCH_WRITES = 32
 MAX_BATCH_SECONDS = 0.1  # after this time no other write starts; large files take a while
@@ -41,9 +43,12 @@ class _PendingWrite(NamedTuple):
 class GroupCommitter:
     """Queues writes in order of arrival and executes them in batches, in a thread of its own."""
 
-    def __init__(self, engine: Engine, write_lock: AbstractAsyncContextManager[Any]) -> None:
+    def __init__(
+        self, engine: Engine, write_lock: AbstractAsyncContextManager[Any], files: SqliteFiles | None = None
+    ) -> None:
         self._engine = engine
         self._write_lock = write_lock
+        self._files = files
         self._thread = ThreadPoolExecutor(1, "fieldgate-writer")
         self._pending: deque[_PendingWrite] = deque()
         self._worker: asyncio.Task[None] | None = None
@@ -69,6 +74,10 @@ class GroupCommitter:
         while self._worker is not None and not self._worker.done():
             await asyncio.wait([self._worker])
         self._thread.shutdown()
+        self._engine.dispose()
+
+    def drop_connections(self) -> None:
+        """Close the connection; the next write opens another one."""
         self._engine.dispose()
 
     async def _run_worker(self) -> None:
@@ -119,14 +128,20 @@ class GroupCommitter:
         _set_results(batch, results)
 
     def _execute_batch(self, writes: Sequence[Write[Any]]) -> list[_WriteResult]:
-        """Execute writes in one transaction, as many as start in time. Returns after the commit."""
+        """Execute writes in one transaction, as many as start in time. Returns after the commit.
+
+        Raises `DatabaseGone` if the file that was written is no longer the database.
+        """
         results: list[_WriteResult] = []
         with self._engine.begin() as connection:
+            files = connection.connection.info.get(OpenFiles)
             deadline = monotonic() + MAX_BATCH_SECONDS
             for write in writes:
                 results.append(_run_in_savepoint(connection, write))
                 if monotonic() >= deadline:
                     break
+        if self._files is not None:
+            self._files.check(files)
         return results
 
 

@@ -57,7 +57,7 @@ def remove_marker(file: Path) -> None:
 
 
 def read_identity(file: Path) -> int | None:
-    """The identity of a database file. None if there is no file, or it has none: no tables, or those of an old release."""
+    """The identity of a database file, None if there is no file or it has no identity."""
     if not file.is_file() or not file.stat().st_size:
         return None
     with closing(sqlite3.connect(read_write_uri(file), uri=True)) as connection:

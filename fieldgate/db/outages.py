@@ -41,7 +41,13 @@ class Outage(Enum):
         "locked",
         1,
         Message("The database is busy with other writes. Please try again in a few seconds."),
-        "the database is locked by another program, or overloaded",
+        "the database is locked by another program",
+    )
+    BUSY = (
+        "busy",
+        5,
+        Message("The service is busy. Please try again in a few seconds."),
+        "the database took too long to answer a request",
     )
     OUT_OF_RESOURCES = (
         "out_of_resources",
@@ -138,9 +144,9 @@ _POSTGRES_OUTAGES = {
     "53": Outage.OUT_OF_RESOURCES,
     "53100": Outage.DISK_FULL,
     "53300": Outage.TOO_MANY_CONNECTIONS,
-    "55P03": Outage.LOCKED,
+    "55P03": Outage.BUSY,
     "57": Outage.UNREACHABLE,
-    "57014": Outage.LOCKED,  # cancelled, usually by a timeout
+    "57014": Outage.BUSY,  # cancelled, usually by a timeout
     "57P03": Outage.STARTING,
     "58030": Outage.DISK_ERROR,
 }
@@ -165,8 +171,10 @@ def outage_of(error: BaseException | None) -> Outage | None:
         return error.outage
     if isinstance(error, ConnectionError | socket.gaierror):
         return Outage.UNREACHABLE
-    if isinstance(error, TimeoutError | sqlalchemy.exc.TimeoutError):
-        return Outage.LOCKED if isinstance(error, sqlalchemy.exc.TimeoutError) else Outage.UNREACHABLE
+    if isinstance(error, TimeoutError):
+        return Outage.UNREACHABLE
+    if isinstance(error, sqlalchemy.exc.TimeoutError):  # all connections are in use
+        return Outage.BUSY
     if isinstance(error, sqlite3.Error):
         return _sqlite_outage(error)
     if isinstance(error, sqlalchemy.exc.DBAPIError):

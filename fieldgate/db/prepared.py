@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import ARRAY, BigInteger, Column, ColumnElement, Select, any_, bindparam, column, func, literal, select
 
-from fieldgate.db.database import CONNECT_TIMEOUT, Database
+from fieldgate.db.database import Database
 
 
 class PreparedQuery:
@@ -28,8 +28,7 @@ class PreparedQuery:
         arguments = self._arguments(values)
         if self._database.is_sqlite:
             return self._database.sqlite_reader().execute(self._sql, arguments).fetchall()
-        pool = await self._database.postgres_pool()
-        async with pool.acquire(timeout=CONNECT_TIMEOUT) as connection:
+        async with self._database.pooled_connection() as connection:
             found: Sequence[Sequence[Any]] = await connection.fetch(self._sql, *arguments)
         return found
 
@@ -39,8 +38,7 @@ class PreparedQuery:
         if self._database.is_sqlite:
             row: Sequence[Any] | None = self._database.sqlite_reader().execute(self._sql, arguments).fetchone()
             return row
-        pool = await self._database.postgres_pool()
-        async with pool.acquire(timeout=CONNECT_TIMEOUT) as connection:
+        async with self._database.pooled_connection() as connection:
             found = await connection.fetchrow(self._sql, *arguments)
         return None if found is None else tuple(found)
 

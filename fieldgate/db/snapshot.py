@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Select
 
-from fieldgate.db.database import BUSY_TIMEOUT_MS, Database
+from fieldgate.db.database import Database
 
 BATCH_SIZE = 2_000  # rows; larger batches are no faster, and fragment memory
 
@@ -34,7 +34,7 @@ async def snapshot(database: Database) -> AsyncIterator[Snapshot]:
         # One thread executes everything in order, so the connection is never closed during a read, even if the
         # caller was cancelled.
         thread = ThreadPoolExecutor(1)
-        connection = await asyncio.wrap_future(thread.submit(_open_read_only, str(database.url.database)))
+        connection = await asyncio.wrap_future(thread.submit(_open_read_only, database))
         try:
             yield _SqliteSnapshot(database, connection, thread)
         finally:
@@ -45,15 +45,15 @@ async def snapshot(database: Database) -> AsyncIterator[Snapshot]:
     try:
         await postgres.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         yield _PostgresSnapshot(database, postgres)
+        if database.is_pooled:  # otherwise the pooler would close its connection, too
+            await postgres.execute("ROLLBACK")
     finally:
         # Nothing was written, and a regular close would wait for a cancelled statement.
         postgres.terminate()
 
 
-def _open_read_only(path: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-    connection.execute("PRAGMA query_only = ON")
+def _open_read_only(database: Database) -> sqlite3.Connection:
+    connection = database.open_sqlite()
     connection.execute("BEGIN")
     return connection
 
@@ -90,6 +90,13 @@ class _PostgresSnapshot:
 
     async def batches(self, statement: Select[Any]) -> AsyncIterator[Rows]:
         sql, values = _compile(self._database, statement)
+        if self._database.is_pooled:
+            # The driver's cursor has a prepared statement, which would stay in a connection that others use.
+            await self._connection.fetch(f"DECLARE batches NO SCROLL CURSOR FOR {sql}", *values)
+            while batch := await self._connection.fetch(f"FETCH {BATCH_SIZE} FROM batches"):
+                yield batch
+            await self._connection.fetch("CLOSE batches")
+            return
         cursor = await self._connection.cursor(sql, *values)
         while batch := await cursor.fetch(BATCH_SIZE):
             yield batch

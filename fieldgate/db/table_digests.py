@@ -55,12 +55,17 @@ def sqlite_tables(connection: sqlite3.Connection) -> list[str]:
     return [name for (name,) in connection.execute(query) if name != "alembic_version"]
 
 
+def sqlite_value(column: str, *, is_json: bool) -> str:
+    """The column in a SELECT. JSON that is a number is stored as one, because SQLite does not know the type."""
+    return f'CAST("{column}" AS TEXT)' if is_json else f'"{column}"'
+
+
 def digest_sqlite(connection: sqlite3.Connection, on_rows: RowsCallback) -> dict[str, TableDigest]:
     """The digests of all tables of an SQLite file. The caller holds a transaction."""
     found: dict[str, TableDigest] = {}
     for table in sqlite_tables(connection):
-        columns = sorted(row[1] for row in connection.execute(f'PRAGMA table_info("{table}")'))
-        listed = ", ".join(f'"{column}"' for column in columns)
+        columns = sorted((row[1], row[2]) for row in connection.execute(f'PRAGMA table_info("{table}")'))
+        listed = ", ".join(sqlite_value(name, is_json=kind == "JSON") for name, kind in columns)
         cursor = connection.execute(f'SELECT {listed} FROM "{table}"')  # noqa: S608  (names from the schema)
         digest = TableDigest()
         while rows := cursor.fetchmany(_FETCHED_ROWS):

@@ -206,6 +206,7 @@ async def event_deleted_list(
     formats=tuple(SERIALIZERS),
     format_types=FORMAT_TYPES,
     no_store=True,
+    rate_cost=20,
 )
 async def event_export(
     request: ParsedRequest, caller: Caller, query: FileFilters, reference: ReferenceStore, exporter: EventExporter

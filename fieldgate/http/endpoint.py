@@ -8,6 +8,7 @@ import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from http import HTTPStatus
 from time import perf_counter
 from typing import Any, Protocol, get_args
 
@@ -22,10 +23,13 @@ from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import BodyKind, Operation, VersionedRecord
 from fieldgate.http.page_forms import FormPost, PageForms, is_form_post, split_form_query
 from fieldgate.http.request import body_parsing, dry_run, query_string
-from fieldgate.http.request.authentication import Authenticator, authenticate, check_csrf
+from fieldgate.http.request.active_requests import ActiveRequests
+from fieldgate.http.request.authentication import SESSION_COOKIE, Authenticator, authenticate, check_csrf
 from fieldgate.http.request.body_draining import CONNECTION_CLOSE, BodyDrainer, BodyStream
 from fieldgate.http.request.cookies import read_cookie
 from fieldgate.http.request.hosts import BaseURL, HostPolicy
+from fieldgate.http.request.rate_limits import CONDITIONAL_SHARE, RateLimiter
+from fieldgate.http.request.request_body import BodyReader, IncomingBody
 from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, ParsedRequest, RequestHead, parse_request
 from fieldgate.http.request.validation import encoded_fields, field_names, parse_struct
 from fieldgate.http.response import responses
@@ -38,16 +42,22 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import ANONYMOUS, Caller
 from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.pagination import ListResult
+from fieldgate.runtime.transfer_rate import TransferCredit
 from fieldgate.settings import Settings
 
 log = logging.getLogger("fieldgate.error")
 
 MAX_CACHED_HEADS = 1024  # per endpoint
 MAX_CACHED_HEAD_BYTES = 600  # longer heads are parsed each time; a parsed head takes ten times its size
+OPTIONS_RATE_COST = 0.1  # of a browser's preflight, which comes before another request
 NO_BASE_URL = BaseURL("", False)
 SECRET = "{secret}"  # noqa: S105  (the name of a path parameter)
 
-_SINGLE_HEADERS = (b"host", b"authorization", b"content-length", b"content-type", b"idempotency-key")
+_SINGLE_HEADERS = (
+    b"host", b"authorization", b"content-length", b"transfer-encoding", b"content-type", b"idempotency-key",
+)  # fmt: skip
+# The HTTP server names itself and its version of the protocol unless the application does: no name is none of theirs.
+_NO_SERVER_NAME: Header = (b"server", b"")
 _SAFE_METHODS = ("GET", "HEAD")
 _TOKEN = re.compile(rb"fg[a-z]_\w+", re.ASCII)  # tokens and one-time links begin like this
 
@@ -67,12 +77,15 @@ class AppContext(msgspec.Struct, frozen=True):
     # Headers of responses to requests over https.
     https_headers: Sequence[Header]
     body_drainer: BodyDrainer
+    active_requests: ActiveRequests
+    body_reader: BodyReader
     authenticator: Authenticator
+    rate_limiter: RateLimiter
     data_versions: VersionSource
     # Topics that every cached response depends on, beside its own.
     common_topics: tuple[str, ...]
-    # Whether an exception means that the database cannot be reached: 503 instead of 500.
-    is_outage: Callable[[BaseException], bool]
+    # The response for an exception which means that the database cannot be used: 503 instead of 500. Else None.
+    outage_problem: Callable[[BaseException], ServiceUnavailable | None]
     response_cache: ResponseCache
     request_metrics: RequestMetrics
     page_renderer: PageRenderer
@@ -91,6 +104,10 @@ class Request(msgspec.Struct):
     client: ClientAddress
     receive: body_parsing.Receive
     caller: Caller = ANONYMOUS
+    fields: Mapping[str, str | body_parsing.UploadedFile] | None = None  # of an internal call, instead of a body
+    body: IncomingBody | None = None  # once it is needed
+    # About the rate limit; None before the request is counted.
+    rate_headers: Sequence[Header] | None = None
 
 
 class Endpoint:
@@ -105,6 +122,8 @@ class Endpoint:
         self._may_have_secret = SECRET in path or not operations
         self._not_found = not_found
         self._app_context = app_context
+        self._active_by_client = app_context.active_requests.by_client
+        self._max_in_flight = app_context.settings.max_requests_in_flight
         self._operations = {operation.route.method: operation for operation in operations}
         if "GET" in self._operations:
             self._operations["HEAD"] = self._operations["GET"]
@@ -115,6 +134,8 @@ class Endpoint:
             operation.route.method: resolve_parameters(operation, app_context.services) for operation in operations
         }
         self._parsed_requests = BoundedCache[RequestHead, ParsedRequest](MAX_CACHED_HEADS)
+        self._rate_costs = {method: operation.rate_cost for method, operation in self._operations.items()}
+        self._rate_costs["OPTIONS"] = OPTIONS_RATE_COST * min((1.0, *self._rate_costs.values()))
 
     async def __call__(self, scope: Any, path_values: Mapping[str, str], receive: Any, send: Any) -> None:
         """Respond to a request over ASGI. Errors become responses too."""
@@ -125,7 +146,8 @@ class Endpoint:
         client = ClientAddress(app.host_policy.client_address(peer, headers), peer)
         body = None
         if b"content-length" in headers or b"transfer-encoding" in headers:
-            receive = body = BodyStream(receive, headers)
+            credit = TransferCredit(app.settings.min_transfer_rate, app.settings.rate_window)
+            receive = body = BodyStream(receive, headers, credit, scope["client"], app.active_requests.waiting_for_body)
         request = Request(
             scope["method"], scope["raw_path"], path_values, scope["query_string"], headers, client, receive
         )  # fmt: skip
@@ -134,19 +156,35 @@ class Endpoint:
         try:
             if not is_clean:
                 raise BadRequest(Message("A header that can only be sent once was sent twice."))
-            if self._checks_host:
+            if self._checks_host:  # all but health checks
+                if len(self._active_by_client) > self._max_in_flight and app.active_requests.is_full:
+                    raise ServiceUnavailable
                 base_url = app.host_policy.base_url_for(scope["scheme"], peer, headers)
+            if b"authorization" not in headers and b"cookie" not in headers:
+                self._count_request(request)  # as early as possible: nothing has to be looked up
             response = await self._respond(request, base_url)
         except Exception as error:
             response = await responses.encode(self._error_response(error, request, request_id, base_url), encoding="")
-        extra: list[Header] = [(b"x-request-id", request_id), *app.cors.headers(headers.get(b"origin", b""))]
+        finally:
+            if request.body is not None:
+                await request.body.close()
+        extra: list[Header] = [
+            (b"x-request-id", request_id),
+            _NO_SERVER_NAME,
+            *app.cors.headers(headers.get(b"origin", b"")),
+        ]
         if base_url.is_request_secure:
             extra += app.https_headers
-        if body is not None and not body.is_finished and not await app.body_drainer.drain(body):
-            extra.append(CONNECTION_CLOSE)
+        if request.rate_headers:
+            extra += request.rate_headers
+        if body is not None and not body.is_finished and CONNECTION_CLOSE not in response.headers:  # noqa: SIM102
+            if not await app.body_drainer.drain(body):
+                extra.append(CONNECTION_CLOSE)
         status = response.status
         try:
             status = await responses.send_response(receive, send, response, extra, headers, request.method)
+            if b"if-none-match" in headers and status != HTTPStatus.NOT_MODIFIED:
+                self._count_rest(request)
         except Exception as error:  # the headers are sent: the connection can only be closed
             self._log_error("broken off", error, request, request_id)
             raise
@@ -171,7 +209,7 @@ class Endpoint:
 
         request = Request(
             call.method, call.path.encode(), path_values, call.query_string, call.headers, context.client, receive,
-            context.caller,
+            context.caller, call.fields, IncomingBody(None, receive, call.headers, ""),
         )  # fmt: skip
         try:
             return await self._respond(request, context.request.base_url)
@@ -213,7 +251,7 @@ class Endpoint:
         parsed = self._parse(operation, page_request, base_url)
         await self._authenticate(request)
         context = HandlerContext("GET", parsed, request.caller, request.client, request.headers)
-        result = await self._app_context.page_forms.submit(FormPost(operation, name, context, request.receive))
+        result = await self._app_context.page_forms.submit(FormPost(operation, name, context, self._open_body(request)))
         if not isinstance(result, Response):
             context.form = result
             result = await self._call_handler(operation, context)
@@ -226,10 +264,39 @@ class Endpoint:
         return await responses.encode(self._response_builder.options_response(language, request.headers), encoding="")
 
     async def _authenticate(self, request: Request) -> None:
-        if b"authorization" in request.headers or b"cookie" in request.headers:
-            request.caller = await authenticate(
-                request.headers, request.client.address, self._app_context.authenticator
+        """Find the caller of a request with credentials, and count the request for the rate limit."""
+        headers = request.headers
+        credentials = headers.get(b"authorization") or headers.get(b"cookie")
+        if credentials is None:
+            return
+        address, limiter = request.client.address, self._app_context.rate_limiter
+        has_secret = b"authorization" in headers or SESSION_COOKIE in credentials
+        if has_secret:
+            limiter.check_credentials(address, credentials)
+        try:
+            request.caller = await authenticate(headers, address, self._app_context.authenticator)
+        except Unauthorized:
+            limiter.record_credentials(address, credentials, is_valid=False)
+            raise
+        if has_secret:
+            limiter.record_credentials(address, credentials, is_valid=not request.caller.is_anonymous)
+        self._count_request(request)
+
+    def _count_request(self, request: Request) -> None:
+        """Raise `RateLimited` if the caller made too many requests."""
+        cost = self._rate_costs.get(request.method, 1.0)
+        if cost:
+            if b"if-none-match" in request.headers:
+                cost *= CONDITIONAL_SHARE
+            request.rate_headers = self._app_context.rate_limiter.admit(
+                request.caller.id, request.client.address, request.method, cost
             )
+
+    def _count_rest(self, request: Request) -> None:
+        """Count the rest of a conditional request whose response was not 304."""
+        if request.rate_headers is not None:
+            cost = self._rate_costs.get(request.method, 1.0) * (1 - CONDITIONAL_SHARE)
+            self._app_context.rate_limiter.charge(request.caller.id, request.client.address, request.method, cost)
 
     def _parse(self, operation: Operation, request: Request, base_url: BaseURL) -> ParsedRequest:
         """Parse the head of a request, or reuse the result for an identical one."""
@@ -287,9 +354,10 @@ class Endpoint:
             await _check_ignored_body(operation, request)
             return
         file_limit = spec.file_limit(self._app_context.settings) if spec.file_limit else None
-        body = await body_parsing.read_body(request.receive, request.headers, file_limit, spec.max_bytes)
+        limit = body_parsing.BodyLimit(file_limit, spec.max_bytes)
+        body = self._open_body(request)
         if spec.kind is BodyKind.JSON_ARRAY:
-            context.body = await body_parsing.parse_array(request.headers, body)
+            context.body = await body_parsing.parse_array(request.headers, await body.read(limit))
             items = [item for item in context.body if isinstance(item, dict)]
             dry_run.check_body(operation, (pair for item in items for pair in item.items()))
             names = dict.fromkeys(name for item in items for name in item)
@@ -297,14 +365,24 @@ class Endpoint:
             return
         known = field_names(spec.type)
         if spec.kind is BodyKind.JSON_OBJECT:
-            values = await body_parsing.parse_object(request.headers, body)
+            values = await body_parsing.parse_object(request.headers, await body.read(limit))
             known |= field_names(operation.response.type)  # a client may send back the record that it read
         else:
             encoded = encoded_fields(spec.type) if spec.kind is BodyKind.STRUCT else frozenset[str]()
-            values = await body_parsing.parse_fields(request.headers, body, encoded)
+            if request.fields is None:
+                values = await body.read_fields(limit, encoded)
+            else:
+                values = body_parsing.keep_encoded(dict(request.fields), encoded)
         dry_run.check_body(operation, values.items())
         context.request = _add_unknown_fields(context.request, values, known)
         context.body = parse_struct(spec.type, values) if spec.kind is BodyKind.STRUCT else values
+
+    def _open_body(self, request: Request) -> IncomingBody:
+        caller = request.caller
+        client = request.client.address if caller.id is None else f"user {caller.id}"
+        if request.body is None:
+            request.body = self._app_context.body_reader.open(request.receive, request.headers, client)
+        return request.body
 
     async def _call_handler(self, operation: Operation, context: HandlerContext) -> Any:
         arguments = {name: resolve(context) for name, resolve in self._resolvers[operation.route.method].items()}
@@ -323,9 +401,11 @@ class Endpoint:
         language = negotiate(get(b"accept-language", b""))
         if isinstance(error, Problem):
             problem = error
+        elif outage := self._app_context.outage_problem(error):  # logged once, and not for every request
+            problem = outage
         else:
             self._log_error("failed", error, request, request_id)
-            problem = ServiceUnavailable() if self._app_context.is_outage(error) else Problem()
+            problem = Problem()
         if not wants_error_page(request.query_string, get(b"accept", b"")):
             return self._response_builder.error_response(problem, language)
         cookie = read_cookie(get(b"cookie", b""), LANGUAGE_COOKIE)
@@ -357,7 +437,7 @@ async def _check_ignored_body(operation: Operation, request: Request) -> None:
     values: dict[str, Any] = {}
     if request.headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in request.headers:
         with suppress(Problem):
-            body = await body_parsing.read_body(request.receive, request.headers, None)
+            body = await body_parsing.read_body(request.receive, request.headers, body_parsing.BodyLimit())
             values = await body_parsing.parse_fields(request.headers, body)
     dry_run.check_body(operation, values.items())
 

@@ -15,6 +15,7 @@ from fieldgate.http.operations import Operation, ResponseKind, get, raw
 from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.http.response.links import Link
 from fieldgate.http.response.responses import NO_STORE, Response
+from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.settings import Settings
@@ -43,10 +44,39 @@ class ReadyReport(Health, frozen=True):
     ) = msgspec.UNSET
 
 
-class ReadinessCheck(Protocol):
-    """Whether this process can handle requests."""
+class NotReadyReport(msgspec.Struct, frozen=True):
+    detail: Annotated[str, Meta(description="The reason, in the caller's language.")]
+    reason: Annotated[str, Meta(description="The reason as a word for programs, such as `disk_full`.")]
 
-    async def is_ready(self) -> bool: ...
+
+class UnreadyReason(Protocol):
+    """Why this process cannot handle requests."""
+
+    @property
+    def code(self) -> str: ...
+
+    @property
+    def message(self) -> Message: ...
+
+    @property
+    def retry_seconds(self) -> int: ...
+
+
+class NotReady(ServiceUnavailable):
+    """The 503 of `/readyz`."""
+
+    def __init__(self, reason: UnreadyReason) -> None:
+        super().__init__(reason.message, reason.retry_seconds)
+        self.code = reason.code
+
+    def body(self, language: Language) -> dict[str, object]:
+        return {**super().body(language), "reason": self.code}
+
+
+class ReadinessCheck(Protocol):
+    """Whether this process can handle requests: None, or the reason why it cannot."""
+
+    async def unready_reason(self) -> UnreadyReason | None: ...
 
 
 ReadinessDetails = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -59,8 +89,11 @@ class Readiness:
         self._check = check
         self._details = details
 
-    async def is_ready(self) -> bool:
-        return await self._check.is_ready()
+    async def check(self) -> None:
+        """Raise `NotReady` if this process cannot handle requests."""
+        reason = await self._check.unready_reason()
+        if reason is not None:
+            raise NotReady(reason)
 
     async def details(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}
@@ -79,6 +112,7 @@ class Readiness:
     formats=(Format.JSON,),
     checks_host=False,
     no_store=True,
+    rate_cost=0,
 )
 async def healthz() -> Response:
     return _json_response(Health("alive"))
@@ -88,19 +122,20 @@ async def healthz() -> Response:
     "/readyz",
     title=Message("Ready"),
     description=Message(
-        "Reports that the service is ready: the database is reachable and has the right schema. "
-        "For a load balancer; any Host header is accepted."
+        "Reports that the service is ready: the database can be read and written and has the right schema. If not, "
+        "the response has the reason. For a load balancer; any Host header is accepted."
     ),
     tag=TAG,
     response=ReadyReport,
+    error_types={503: NotReadyReport},
     example={"status": "ready", "version": __version__},
     formats=(Format.JSON,),
     checks_host=False,
     no_store=True,
+    rate_cost=0,
 )
 async def readyz(readiness: Readiness) -> Response:
-    if not await readiness.is_ready():
-        raise ServiceUnavailable(Message("The database is not ready."))
+    await readiness.check()
     return _json_response({**msgspec.structs.asdict(Health("ready")), **await readiness.details()})
 
 
@@ -115,6 +150,7 @@ async def readyz(readiness: Readiness) -> Response:
     media_type="text/plain",
     no_store=True,
     error_statuses=(403,),
+    rate_cost=0,
 )
 async def metrics(
     context: HandlerContext, client: ClientAddress, settings: Settings, request_metrics: RequestMetrics

@@ -111,6 +111,7 @@ class ResponseSpec(msgspec.Struct, frozen=True, kw_only=True):
     type: Any
     alternate_type: Any
     refusal_type: Any
+    error_types: Mapping[int, Any]
     status: int
     formats: tuple[Format, ...]
     format_types: Mapping[Format, Any]
@@ -171,6 +172,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     response: ResponseSpec
     caching: CachePolicy
     description: Description
+    rate_cost: float  # how much of a rate limit a request uses; 0: it is not limited
 
     @property
     def name(self) -> str:
@@ -189,12 +191,16 @@ class CommonOptions(TypedDict, total=False):
     example: Any
     # Statuses beyond those that every operation can return.
     error_statuses: tuple[int, ...]
+    # The types of errors with more fields than `detail`, by status.
+    error_types: Mapping[int, Any]
     # False: not part of the documented API (pages and other endpoints for browsers).
     in_schema: bool
     # False: any Host header is accepted (health checks).
     checks_host: bool
     # True: responses are sent with `Cache-Control: no-store`.
     no_store: bool
+    # How much of a rate limit a request uses, 1 if not given; 0: it is not limited.
+    rate_cost: float
 
 
 class ReadOptions(CommonOptions, total=False):
@@ -269,6 +275,7 @@ def operation(
             response=_response_spec(response_kind, options),
             caching=_cache_policy(parameters, options),
             description=_description(options),
+            rate_cost=options.get("rate_cost", 1.0),
         )
 
     return declare
@@ -338,6 +345,7 @@ def _response_spec(kind: ResponseKind, options: OperationOptions) -> ResponseSpe
         type=options.get("response"),
         alternate_type=options.get("alternate_response"),
         refusal_type=options.get("refusal"),
+        error_types=options.get("error_types", {}),
         status=options.get("status", 200),
         formats=options.get("formats", JSON_OR_HTML),
         format_types=options.get("format_types", {}),

@@ -213,7 +213,7 @@ def _accepted_response(uid: str) -> Created:
 
 async def _parse_upload(body: ImportRequest, max_bytes: int) -> NewImport:
     """Parse large files in a thread: decoding and hashing them would block other requests."""
-    is_large = len(body.base64Encoded if body.file is None else body.file.data) > THREAD_THRESHOLD_BYTES
+    is_large = (len(body.base64Encoded) if body.file is None else body.file.size) > THREAD_THRESHOLD_BYTES
     return await run_in_thread_if(is_large, parse_upload, body, max_bytes)
 
 

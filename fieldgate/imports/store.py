@@ -1,7 +1,9 @@
 """SQL for imports: creating and listing them, the job queue of the workers, storing results."""
 
+import asyncio
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
@@ -22,6 +24,8 @@ TOPIC = "imports"
 PROCESSING: Literal["processing"] = "processing"
 COMPLETE, ERROR = "complete", "error"
 BATCH_SIZE = 200  # rows deleted in one transaction
+LARGE_FILE_BYTES = 1024 * 1024
+MAX_LARGE_WRITES = 2  # large files that are in memory to be written to PostgreSQL, per process
 MAX_CANDIDATE_USERS = 20  # users looked at when claiming an import
 
 
@@ -66,6 +70,9 @@ class ImportStore:
     def __init__(self, database: Database, data_versions: DataVersions) -> None:
         self._database = database
         self._data_versions = data_versions
+        self._large_writes: AbstractAsyncContextManager[Any] = (
+            nullcontext() if database.is_sqlite else asyncio.Semaphore(MAX_LARGE_WRITES)
+        )
         self._list_queries = {
             (by_status, descending): PreparedPage(
                 database, _list_query(by_status=by_status), (imports.c.created_at, imports.c.uid), descending=descending
@@ -103,6 +110,7 @@ class ImportStore:
         }
 
         def write(connection: Connection) -> None:
+            # A file on disk is loaded here: SQLite has one writer at a time, and for PostgreSQL there is a limit.
             file_id = connection.execute(
                 _INSERT_FILE, {"name": new_import.filename, "data": new_import.data}
             ).scalar_one()
@@ -111,7 +119,8 @@ class ImportStore:
             self._data_versions.bump_sync(connection, TOPIC)
 
         try:
-            await self._database.write(write)
+            async with self._large_writes if new_import.file.size > LARGE_FILE_BYTES else nullcontext():
+                await self._database.write(write)
         except IntegrityError:
             # Another request with the same key was committed first.
             if retry_key is not None and (

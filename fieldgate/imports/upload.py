@@ -38,13 +38,18 @@ _EXTENSION = re.compile(r"\.(xlsx|xlsm|xls|csv|ods)$", re.IGNORECASE)
 class NewImport(msgspec.Struct, frozen=True):
     """A file to import, with its options."""
 
-    data: bytes
+    file: UploadedFile
     filename: str
     name: str
     is_library: bool
     desired_type: str
     destination_uid: str | None
     digest: bytes
+
+    @property
+    def data(self) -> bytes:
+        """The content of the file. Blocks while it is read from disk."""
+        return self.file.data
 
 
 class IdempotencyKeyReused(Problem):
@@ -93,14 +98,14 @@ def parse_options(request: ImportRequest) -> ImportOptions:
 def parse_upload(request: ImportRequest, max_bytes: int, fetched_file: UploadedFile | None = None) -> NewImport:
     """Parse a request. `fetched_file` is the file at its `url`. Raise ValidationError for invalid fields."""
     options = parse_options(request)
-    data, filename = _read_source(request, max_bytes, fetched_file)
+    file, filename = _read_source(request, max_bytes, fetched_file)
     name = options.name or filename
     if fetched_file:
         digest = url_digest(request.url, options)
     else:
-        digest = _digest(data, msgspec.structs.replace(options, name=name))
+        digest = _digest(file.sha256(), msgspec.structs.replace(options, name=name))
     return NewImport(
-        data=data,
+        file=file,
         filename=filename or name,
         name=strip_extension(name),
         is_library=options.is_library,
@@ -112,12 +117,12 @@ def parse_upload(request: ImportRequest, max_bytes: int, fetched_file: UploadedF
 
 def url_digest(url: str, options: ImportOptions) -> bytes:
     """Return the digest that a repeated POST must match. It covers the address, not the file, which may change."""
-    return _digest(b"url " + url.encode("utf-8", "surrogatepass"), options)
+    return _digest(hashlib.sha256(b"url " + url.encode("utf-8", "surrogatepass")).digest(), options)
 
 
-def _digest(content: bytes, options: ImportOptions) -> bytes:
+def _digest(content_digest: bytes, options: ImportOptions) -> bytes:
     encoded_options = repr(msgspec.structs.astuple(options)).encode("utf-8", "surrogatepass")
-    return hashlib.sha256(hashlib.sha256(content).digest() + encoded_options).digest()
+    return hashlib.sha256(content_digest + encoded_options).digest()
 
 
 def strip_extension(name: str) -> str:
@@ -145,20 +150,21 @@ def destination_uid(field: str, text: str) -> str | None:
     return uid
 
 
-def _read_source(request: ImportRequest, max_bytes: int, fetched_file: UploadedFile | None) -> tuple[bytes, str]:
+def _read_source(request: ImportRequest, max_bytes: int, fetched_file: UploadedFile | None) -> tuple[UploadedFile, str]:
     if fetched_file is not None:
-        data, filename, field = fetched_file.data, strip_control_characters(fetched_file.name)[-MAX_NAME_CHARS:], "url"
+        file, filename, field = fetched_file, strip_control_characters(fetched_file.name)[-MAX_NAME_CHARS:], "url"
     elif request.file is not None:
-        data, filename, field = request.file.data, strip_control_characters(request.file.name)[-MAX_NAME_CHARS:], "file"
+        file, filename, field = request.file, strip_control_characters(request.file.name)[-MAX_NAME_CHARS:], "file"
     else:
-        data, filename, field = _decode_base64(request.base64Encoded), "", "base64Encoded"
-    if len(data) > max_bytes:
+        file = UploadedFile("", _decode_base64(request.base64Encoded))
+        filename, field = "", "base64Encoded"
+    if file.size > max_bytes:
         raise file_too_large(max_bytes)
-    if not looks_like_workbook(data):
+    if not looks_like_workbook(file.read_start(SNIFF_BYTES + 1)):
         raise ValidationError(
             {field: [Message("This file is not a workbook. Send an xlsx, xls, xlsm, ods or csv file.")]}
         )
-    return data, filename
+    return file, filename
 
 
 def looks_like_workbook(data: bytes) -> bool:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate
-from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple, Protocol
 
@@ -23,16 +22,17 @@ from prometheus_client.registry import Collector
 
 from fieldgate.metrics.access_log import write_log_line
 from fieldgate.metrics.shared_counters import (
-    METRICS_DIR_VARIABLE,
     CounterKey,
     CounterSample,
     SharedCounters,
     SlotsExhausted,
+    metrics_folder,
 )
 from fieldgate.settings import Settings
 
 _REQUEST_ID_PATTERN = re.compile(rb"[A-Za-z0-9._:+/=-]{1,128}")
 _REQUESTS, _SECONDS, _LAG = "fieldgate_requests", "fieldgate_request_seconds", "fieldgate_index_lag_seconds"
+_REFUSALS = "fieldgate_rate_limited"
 BUCKETS_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SUM = len(BUCKETS_SECONDS) + 1
 
@@ -68,11 +68,10 @@ class _RequestSlots(NamedTuple):
 class RequestMetrics:
     def __init__(self, settings: Settings) -> None:
         self._access_log_enabled = settings.access_log
-        self._counters = SharedCounters(
-            Path(os.environ[METRICS_DIR_VARIABLE]) if METRICS_DIR_VARIABLE in os.environ else None
-        )
+        self._counters = SharedCounters(metrics_folder())
         self._slots: dict[tuple[str, str, int], _RequestSlots] = {}
         self._duration_slots: dict[str, int] = {}
+        self._refusal_slots: dict[str, int] = {}
         self._counts_all = True
 
     def request_id(self, headers: Mapping[bytes, bytes], *, is_trusted: bool) -> bytes:
@@ -119,6 +118,15 @@ class RequestMetrics:
         slots[at.durations + bisect_left(BUCKETS_SECONDS, seconds)] += 1
         slots[at.durations + _SUM] += seconds
 
+    def count_refusal(self, policy: str) -> None:
+        """Count a request that a rate limit refused. If there is no slot left, only its status is counted."""
+        if policy not in self._refusal_slots:
+            try:
+                self._refusal_slots[policy] = self._counters.allocate((_REFUSALS, policy))
+            except (SlotsExhausted, OSError):
+                return
+        self._counters.slots[self._refusal_slots[policy]] += 1
+
     def _allocate(self, key: tuple[str, str, int]) -> _RequestSlots:
         method, template, status = key
         if template not in self._duration_slots:
@@ -149,14 +157,18 @@ class _SampleCollector(Collector):
         lags = GaugeMetricFamily(
             _LAG, "For how long responses have been based on an earlier version of the data.", labels=["data"]
         )
+        refusals = CounterMetricFamily(_REFUSALS, "Requests that a rate limit refused.", labels=["policy"])
         counts: defaultdict[CounterKey, float] = defaultdict(float)
         times: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        refused: defaultdict[str, float] = defaultdict(float)
         longest: defaultdict[str, float] = defaultdict(float)
         for (family, first, *others), number, is_alive in self._samples:
             if family == _REQUESTS:
                 counts[first, *others] += number
             elif family == _SECONDS:
                 times[first][others[0]] = times[first].get(others[0], 0.0) + number
+            elif family == _REFUSALS:
+                refused[first] += number
             elif is_alive:
                 longest[first] = max(longest[first], number)
         for labels, count in counts.items():
@@ -166,7 +178,9 @@ class _SampleCollector(Collector):
             seconds.add_metric([path], list(zip(found, accumulate(found.values()), strict=True)), total)
         for data, lag in longest.items():
             lags.add_metric([data], lag)
-        return [requests, seconds, lags]
+        for policy, count in refused.items():
+            refusals.add_metric([policy], count)
+        return [requests, seconds, lags, refusals]
 
 
 _KNOWN_METHODS = {"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"}

@@ -23,6 +23,11 @@ SLOTS_SUFFIX, NAMES_SUFFIX = ".slots", ".names"
 CounterKey = tuple[str, ...]
 
 
+def metrics_folder() -> Path | None:
+    """The common folder of the processes of `fieldgate serve`; None in a process without a server."""
+    return Path(os.environ[METRICS_DIR_VARIABLE]) if METRICS_DIR_VARIABLE in os.environ else None
+
+
 class SlotsExhausted(Exception):
     """No slots are left for more names."""
 

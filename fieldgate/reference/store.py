@@ -21,6 +21,7 @@ class ReferenceStore:
         self._data_versions = data_versions
         self._build_lock = asyncio.Lock()
         self._cached: tuple[int, ReferenceData] | None = None
+        self._generation = 0
 
     async def current(self) -> ReferenceData:
         """Return the current reference data, loaded once per version of the data."""
@@ -29,12 +30,17 @@ class ReferenceStore:
     async def current_with_version(self) -> tuple[int, ReferenceData]:
         """Return the version of the data, and the reference data."""
         cached = self._cached
-        if cached is not None and cached[0] >= await self._data_versions.version(TOPIC):
+        if cached is not None and self._is_current(cached[0], await self._data_versions.version(TOPIC)):
             return cached
         async with self._build_lock:
-            if self._cached is None or self._cached[0] < await self._data_versions.version(TOPIC):
+            version = await self._data_versions.version(TOPIC)
+            if self._cached is None or not self._is_current(self._cached[0], version):
+                self._generation = self._data_versions.generation
                 self._cached = await self._load()
             return self._cached
+
+    def _is_current(self, cached_version: int, version: int) -> bool:
+        return cached_version >= version and self._generation == self._data_versions.generation
 
     async def reload(self) -> tuple[int, ReferenceData]:
         """Load the reference data again, even if its version is not known to have changed."""

@@ -33,7 +33,7 @@ ERROR_TITLES: Mapping[int, Message] = {
     404: Message("This page does not exist"),
     405: Message("This cannot be done here"),
     413: Message("This is too large"),
-    429: Message("Too many attempts"),
+    429: Message("Too many requests"),
     503: Message("The service is busy"),
 }
 DEFAULT_ERROR_TITLE = Message("Something went wrong")

@@ -7,8 +7,8 @@ from fieldgate.errors import Forbidden, NotFound, Unauthorized
 from fieldgate.http.injection import ShownForm
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.page_forms import FormPost
-from fieldgate.http.request import body_parsing
 from fieldgate.http.request.authentication import CSRF_FAILED
+from fieldgate.http.request.body_parsing import BodyLimit
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import AuthMethod
@@ -55,10 +55,7 @@ class FormDispatcher:
             raise Forbidden(CSRF_FAILED)
         if context.caller.auth_method is not AuthMethod.SESSION:
             raise Unauthorized(LOGIN_ENDED)
-        body = await body_parsing.read_body(
-            post.receive, context.headers, None, max_bytes=form.max_bytes(self._settings)
-        )
-        values = await body_parsing.parse_form(context.headers, body)
+        values = await post.body.read_form(BodyLimit(max_bytes=form.max_bytes(self._settings)))
         submitted = SubmittedForm(post.name, context, values)
         if not context.caller.accepts_csrf_token(submitted.get(CSRF_FIELD)):
             raise Forbidden(CSRF_FAILED)

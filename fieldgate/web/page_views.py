@@ -108,7 +108,7 @@ class SubmittedForm(msgspec.Struct, frozen=True):
     def files(self, name: str) -> list[UploadedFile]:
         """The files of a field. A browser sends an empty one if none was chosen."""
         files = [value for value in self.sent.get(name, ()) if isinstance(value, UploadedFile)]
-        return [file for file in files if file.name or file.data]
+        return [file for file in files if file.name or file.size]
 
 
 class Undo(msgspec.Struct, frozen=True):

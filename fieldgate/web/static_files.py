@@ -68,6 +68,7 @@ def _join_parts(folder: Path) -> bytes:
     formats=(Format.JSON,),
     depends_on=(),
     in_schema=False,
+    rate_cost=0.1,  # in memory, and browsers keep it
 )
 async def static_file(release: str, name: str, static_files: StaticFiles) -> Response:
     found = static_files.read(release, name)

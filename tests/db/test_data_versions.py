@@ -5,10 +5,15 @@ from collections.abc import AsyncIterator
 
 import asyncpg
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, Timestamp, now, upsert
 from fieldgate.db.data_versions import MAX_STALENESS
+from fieldgate.db.outages import DatabaseGone, Outage
+from fieldgate.db.tables import topic_versions
+
+FAR_AHEAD = 2**62  # later than any clock
+CLOCK_TOLERANCE = 60_000_000  # microseconds
 
 
 @pytest.fixture
@@ -19,10 +24,18 @@ async def data_versions(database: Database) -> AsyncIterator[DataVersions]:
     await data_versions.stop()
 
 
-async def bump(database: Database, *topics: str) -> None:
-    """Write as another process would."""
+async def bump(database: Database, *topics: str) -> list[int]:
+    """Write as another process would; return the versions that were stored."""
     async with database.transaction() as connection:
         await DataVersions(database).bump(connection, *topics)
+    return await stored_versions(database, *topics)
+
+
+async def stored_versions(database: Database, *topics: str) -> list[int]:
+    async with database.read_transaction() as connection:
+        found = (await connection.execute(select(topic_versions.c.topic, topic_versions.c.version))).all()
+    versions = {row.topic: row.version for row in found}
+    return [versions.get(topic, 0) for topic in topics]
 
 
 async def wait_for_version(data_versions: DataVersions, topic: str, version: int) -> None:
@@ -36,17 +49,18 @@ async def wait_for_version(data_versions: DataVersions, topic: str, version: int
 
 async def test_versions_are_counted_per_topic(database: Database, data_versions: DataVersions) -> None:
     assert await data_versions.version("events") == 0
-    await bump(database, "events")
-    await bump(database, "events", "accounts")
-    await wait_for_version(data_versions, "events", 2)
-    await wait_for_version(data_versions, "accounts", 1)
+    (first,) = await bump(database, "events")
+    events, accounts = await bump(database, "events", "accounts")
+    assert 0 < first < events
+    await wait_for_version(data_versions, "events", events)
+    await wait_for_version(data_versions, "accounts", accounts)
     assert await data_versions.version("other") == 0
 
 
 async def test_fresh_versions_include_every_commit(database: Database, data_versions: DataVersions) -> None:
-    for number in range(1, 10):
-        await bump(database, "imports")
-        assert await data_versions.versions(("imports", "other"), fresh=True) == (number, 0)
+    for _ in range(1, 10):
+        (version,) = await bump(database, "imports")
+        assert await data_versions.versions(("imports", "other"), fresh=True) == (version, 0)
     assert await data_versions.versions((), fresh=True) == ()
 
 
@@ -56,9 +70,9 @@ async def test_sqlite_sees_commits_of_other_processes_at_once(tmp_path: object) 
     writer, reader = (Database(f"sqlite:///{tmp_path}/fieldgate.db") for _ in range(2))
     await upgrade(writer)
     data_versions = DataVersions(reader)
-    for number in range(1, 20):
-        await bump(writer, "events")
-        assert await data_versions.version("events") == number
+    for _ in range(1, 20):
+        (version,) = await bump(writer, "events")
+        assert await data_versions.version("events") == version
     await writer.close()
     await reader.close()
 
@@ -72,54 +86,101 @@ async def test_failed_transaction_changes_no_version(database: Database, data_ve
 
 
 async def test_concurrent_writers_all_count(database: Database, data_versions: DataVersions) -> None:
+    """With a clock that stands still, each writer adds one."""
+    await set_version(database, "a", FAR_AHEAD)
+    await set_version(database, "b", FAR_AHEAD)
     await asyncio.gather(*(bump(database, "a", "b") for _ in range(20)))
-    await wait_for_version(data_versions, "a", 20)
-    await wait_for_version(data_versions, "b", 20)
+    await wait_for_version(data_versions, "a", FAR_AHEAD + 20)
+    await wait_for_version(data_versions, "b", FAR_AHEAD + 20)
+
+
+async def set_version(database: Database, topic: str, version: int) -> None:
+    async with database.transaction() as connection:
+        await connection.execute(upsert(database.dialect, topic_versions), {"topic": topic, "version": version})
+
+
+async def test_version_is_the_time(database: Database) -> None:
+    before = Timestamp.pack(now())
+    (version,) = await bump(database, "events")
+    assert before - CLOCK_TOLERANCE <= version <= Timestamp.pack(now()) + CLOCK_TOLERANCE
+
+
+async def test_versions_of_earlier_releases_are_lower(database: Database) -> None:
+    """They were counted from 1; nothing needs to be migrated."""
+    await set_version(database, "events", 12345)
+    (version,) = await bump(database, "events")
+    assert version > 12345 * 1000
+
+
+async def test_version_after_a_restored_backup_was_never_used(database: Database, data_versions: DataVersions) -> None:
+    (saved,) = await bump(database, "events")
+    used = [(await bump(database, "events"))[0] for _ in range(5)]
+    await wait_for_version(data_versions, "events", used[-1])
+    generation = data_versions.generation
+    await set_version(database, "events", saved)  # as a restored backup does
+    await wait_for_version(data_versions, "events", saved)
+    assert data_versions.generation == generation + 1, "caches of the lost versions are not valid"
+    (after,) = await bump(database, "events")
+    assert after > used[-1]
+    await wait_for_version(data_versions, "events", after)
+    assert data_versions.generation == generation + 1
+
+
+async def test_versions_of_another_database_are_refused(database: Database, data_versions: DataVersions) -> None:
+    await data_versions.version("events")
+    identity = database.identity.value
+    assert identity is not None
+    await set_version(database, IDENTITY_TOPIC, identity + 1)
+    with pytest.raises(DatabaseGone) as raised:
+        await wait_for_version(data_versions, "events", -1)
+    assert raised.value.outage is Outage.REPLACED
+    await set_version(database, IDENTITY_TOPIC, identity)
+    await wait_for_version(data_versions, "events", 0)
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
 async def test_lost_listener_reconnects(database: Database, data_versions: DataVersions) -> None:
-    await bump(database, "events")
-    await wait_for_version(data_versions, "events", 1)
+    (first,) = await bump(database, "events")
+    await wait_for_version(data_versions, "events", first)
     killer = await asyncpg.connect(database.postgres_dsn)
     await killer.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
         "WHERE query LIKE '%FROM changes%' AND pid <> pg_backend_pid()"
     )
-    await bump(database, "events")
-    await wait_for_version(data_versions, "events", 2)
+    (second,) = await bump(database, "events")
+    await wait_for_version(data_versions, "events", second)
     # Once versions have been received again, the listener is back.
     while data_versions._last_heard == float("-inf"):
         await asyncio.sleep(0.01)
-    await bump(database, "events")
-    await wait_for_version(data_versions, "events", 3)
+    (third,) = await bump(database, "events")
+    await wait_for_version(data_versions, "events", third)
     await killer.close()
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
 async def test_versions_are_queried_without_a_listener(database: Database) -> None:
     data_versions = DataVersions(database)
-    for number in range(1, 5):
-        await bump(database, "events")
-        assert await data_versions.version("events") == number
+    for _ in range(1, 5):
+        (version,) = await bump(database, "events")
+        assert await data_versions.version("events") == version
 
 
 async def test_writing_process_sees_its_version_at_once(database: Database) -> None:
     data_versions = DataVersions(database)
     await data_versions.start()
-    for version in range(1, 21):
+    for _ in range(1, 21):
         async with database.transaction() as connection:
             await data_versions.bump(connection, "x")
-        assert await data_versions.version("x") == version
+        assert [await data_versions.version("x")] == await stored_versions(database, "x")
     await data_versions.stop()
 
 
 async def test_bump_in_a_write_function(database: Database) -> None:
     data_versions = DataVersions(database)
     await data_versions.start()
-    for version in range(1, 21):
+    for _ in range(1, 21):
         await database.write(lambda connection: data_versions.bump_sync(connection, "x", "y"))
-        assert await data_versions.versions(("x", "y", "z")) == (version, version, 0)
+        assert await data_versions.versions(("x", "y", "z")) == (*await stored_versions(database, "x", "y"), 0)
     await data_versions.stop()
 
 

@@ -164,6 +164,27 @@ async def test_background_rebuild_ends_when_everything_is_current(database: Data
     await rebuilder.run_in_background()
 
 
+async def test_background_rebuild_does_nothing_if_another_process_was_faster(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data_versions = DataVersions(database)
+    await EventStore(database, data_versions).upsert(EVENTS)
+    await store_in_format_0(database)
+    slow, fast = event_rebuilder(database, data_versions), event_rebuilder(database, data_versions)
+    acquire = slow._lease.acquire
+    versions = []
+
+    async def acquire_too_late() -> bool:
+        await fast.run(on_progress=lambda *_: None)
+        versions.append(await data_versions.versions(("events",), fresh=True))
+        return await acquire()
+
+    monkeypatch.setattr(slow._lease, "acquire", acquire_too_late)
+    await slow.run_in_background()
+    assert [await data_versions.versions(("events",), fresh=True)] == versions
+    assert await fast._lease.acquire(), "the lease is free again"
+
+
 async def test_rebuild_of_everything_on_demand(database: Database) -> None:
     """Without a new format, such as after a wrong facet was fixed: every index is loaded again."""
     changes = DataVersions(database)

@@ -148,6 +148,7 @@ class Fault:
 
     name: str
     apply: Callable[[Site], Awaitable[None]]
+    names_both_hosts: bool = False  # in the URL of the database
 
 
 async def kill_serving_process(site: Site) -> None:
@@ -226,7 +227,8 @@ IMPORT_WORKER = Fault("kill -9 of the import worker", kill_import_worker)
 MAIN_PROCESS = Fault("kill -9 of the main process, then a restart", kill_main_process)
 EVERYTHING = Fault("kill -9 of all processes, then a restart", kill_everything)
 PRIMARY = Fault("kill -9 of the primary, then a restart", kill_primary)
-FAILOVER = Fault("failover to the replica", fail_over)
+FAILOVER = Fault("failover to the replica, its address moves", fail_over)
+FAILOVER_BY_URL = Fault("failover to the replica, both hosts in the URL", fail_over, names_both_hosts=True)
 REPLICA = Fault("kill -9 of the replica", kill_replica)
 PGBOUNCER = Fault("kill -9 of PgBouncer, then a restart", kill_pgbouncer)
 CUT = Fault(f"network to the database cut for {CUT_SECONDS:g} s", cut_network)
@@ -235,9 +237,11 @@ STALL = Fault(f"network to the database silent for {STALL_SECONDS:g} s", stall_n
 # The faults of each database. The first ones are part of `make test`.
 FAULTS: dict[str, tuple[Fault, ...]] = {
     "SQLite": (SERVING_PROCESS, IMPORT_WORKER, MAIN_PROCESS, EVERYTHING),
-    "PostgreSQL": (PRIMARY, FAILOVER, CUT, STALL, REPLICA, SERVING_PROCESS, MAIN_PROCESS, IMPORT_WORKER),
+    "PostgreSQL": (
+        PRIMARY, FAILOVER, FAILOVER_BY_URL, CUT, STALL, REPLICA, SERVING_PROCESS, MAIN_PROCESS, IMPORT_WORKER,
+    ),
     "PgBouncer": (PGBOUNCER, PRIMARY, FAILOVER, SERVING_PROCESS, EVERYTHING),
-}
+}  # fmt: skip
 SHORT = {"SQLite": 3, "PostgreSQL": 2, "PgBouncer": 1}
 
 
@@ -271,7 +275,7 @@ async def run_trial(site: Site, fault: Fault, times: int) -> TrialResult:
             failed_at = time.monotonic()
             await fault.apply(site)
             recoveries.append(await load.recovery_seconds(failed_at, RECOVERY_TIMEOUT))
-            if fault is FAILOVER and site.cluster is not None:
+            if fault.apply is fail_over and site.cluster is not None:
                 await asyncio.to_thread(site.cluster.recreate_replica)
         await load.wait_for_writes(WRITES_BETWEEN)
     counted = await count_writes(site, load.acknowledged)
@@ -285,8 +289,13 @@ async def run_trial(site: Site, fault: Fault, times: int) -> TrialResult:
         duplicated=counted["duplicated"],
         statuses=dict(sorted(load.statuses.items())),
         recovery_seconds=round(max(recoveries), 2),
-        remark=f"{times} times; a write was visible everywhere after at most {load.longest_lag:.2f} s",
+        remark=_remark(times, load.longest_lag),
     )
+
+
+def _remark(times: int, lag: float) -> str:
+    often = "once" if times == 1 else f"{times} times"
+    return f"{often}; reads were " + (f"at most {lag:.2f} s old" if lag else "always current")
 
 
 async def count_writes(site: Site, acknowledged: Acknowledged) -> Counter[str]:

@@ -61,7 +61,8 @@ def known_trials() -> list[re.Pattern[str]]:
     """Names of all trials in the tests, as patterns: what a test fills in matches anything."""
     named = [re.escape(name) for name in trial_names()]
     for file in sorted(Path(__file__).parent.glob("*.py")):
-        named += _trials_in(ast.parse(file.read_text()))
+        if file.name != "test_reliability_table.py":
+            named += _trials_in(ast.parse(file.read_text()))
     return [re.compile(name) for name in dict.fromkeys(named)]
 
 

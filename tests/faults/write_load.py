@@ -52,7 +52,7 @@ class WriteLoad:
         self.statuses: Counter[str] = Counter()
         self.unexpected: list[str] = []
         self.stale_reads: list[str] = []
-        self.longest_lag = 0.0
+        self.longest_lag = 0.0  # of a read that did not show an acknowledged write yet
         self._max_lag = max_lag
         self._event_ids = event_ids
         self._pairs = pairs
@@ -173,12 +173,15 @@ class WriteLoad:
             began = time.monotonic()
             found = await self._read_value(path, is_list)
             if found == value:
-                self.longest_lag = max(self.longest_lag, began - acknowledged_at)
                 return
-            if found is not None and began - acknowledged_at > self._max_lag:
-                lag = began - acknowledged_at
-                self.stale_reads.append(f"{path}: {found} instead of {value}, {lag:.3f} s after the acknowledgement")
-                return
+            lag = began - acknowledged_at
+            if found is not None:
+                self.longest_lag = max(self.longest_lag, lag)
+                if lag > self._max_lag:
+                    self.stale_reads.append(
+                        f"{path}: {found} instead of {value}, {lag:.3f} s after the acknowledgement"
+                    )
+                    return
             await asyncio.sleep(0.02)
 
     async def _read_value(self, path: str, is_list: bool) -> int | None:

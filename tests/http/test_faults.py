@@ -55,7 +55,7 @@ async def test_not_ready_without_the_schema(tmp_path: Path) -> None:
         answer = await client.get("/readyz")
         assert answer.status_code == 503
         assert answer.headers["Retry-After"] == "5"
-        assert answer.json() == {"detail": "The database is not ready."}
+        assert answer.json() == {"detail": "The database is not ready.", "reason": "schema"}
         assert (await client.get("/healthz")).status_code == 200
         assert (await client.get("/api/v2/permissions/")).status_code == 200, "the catalogue needs no database"
 

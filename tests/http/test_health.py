@@ -1,20 +1,23 @@
 """Health checks."""
 
+import asyncio
+
 import msgspec
 import pytest
 
 from fieldgate import __version__
-from fieldgate.errors import ServiceUnavailable
-from fieldgate.http.health import Readiness, readyz
+from fieldgate.db.outages import Outage
+from fieldgate.http.health import NotReady, Readiness, readyz
+from fieldgate.i18n.languages import Language
 from tests.conftest import Service
 
 
 class FixedCheck:
-    def __init__(self, is_ready: bool) -> None:
-        self._is_ready = is_ready
+    def __init__(self, reason: Outage | None) -> None:
+        self._reason = reason
 
-    async def is_ready(self) -> bool:
-        return self._is_ready
+    async def unready_reason(self) -> Outage | None:
+        return self._reason
 
 
 async def rebuild_progress() -> dict[str, object]:
@@ -26,12 +29,13 @@ async def no_details() -> dict[str, object]:
 
 
 async def test_readyz_of_a_service(service: Service) -> None:
-    response = await service.get("/readyz")
+    while "rebuilding" in (response := await service.get("/readyz")).json():  # an empty database, right after the start
+        await asyncio.sleep(0)
     assert response.content == b'{"status":"ready","version":"%s"}' % __version__.encode()
 
 
 async def test_readyz_reports_details() -> None:
-    response = await readyz.handler(Readiness(FixedCheck(True), details=(no_details, rebuild_progress)))
+    response = await readyz.handler(Readiness(FixedCheck(None), details=(no_details, rebuild_progress)))
     assert msgspec.json.decode(response.body) == {
         "status": "ready",
         "version": __version__,
@@ -40,5 +44,10 @@ async def test_readyz_reports_details() -> None:
 
 
 async def test_readyz_without_readiness_is_503() -> None:
-    with pytest.raises(ServiceUnavailable):
-        await readyz.handler(Readiness(FixedCheck(False), details=(rebuild_progress,)))
+    with pytest.raises(NotReady) as raised:
+        await readyz.handler(Readiness(FixedCheck(Outage.DISK_FULL), details=(rebuild_progress,)))
+    assert raised.value.status == 503
+    assert raised.value.body(Language.ENGLISH) == {
+        "detail": "The disk of the database is full, so nothing can be saved. Please try again later.",
+        "reason": "disk_full",
+    }

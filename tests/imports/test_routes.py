@@ -157,6 +157,10 @@ async def test_large_bodies_are_parsed_in_a_thread(service: Service, monkeypatch
     headers = await auth_headers(service)
     large = b"PK\x03\x04" + bytes(2 * 1024 * 1024)
     assert (await service.client.post(PATH, headers=headers, files={"file": ("x.xlsx", large)})).status_code == 201
+    assert seen == [("digest", False)], "a large multipart body is parsed as it arrives"
+    seen.clear()
+    encoded = {"base64Encoded": base64.b64encode(large).decode(), "name": "x.xlsx"}
+    assert (await service.client.post(PATH, headers=headers, json=encoded)).status_code == 201
     assert seen == [("parse", False), ("digest", False)]
     seen.clear()
     encoded = {"base64Encoded": base64.b64encode(large[: 2 * routes.THREAD_THRESHOLD_BYTES]).decode(), "name": "x.xlsx"}

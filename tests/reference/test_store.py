@@ -113,12 +113,13 @@ async def test_upsert_writes_only_differences(database: Database, store: Referen
     nepal = directory.countries[123]
     richer = msgspec.structs.replace(nepal, average_household_size=4.3, society_names={"en": "A society"})
     assert await _put(database, store, *{**directory.countries, 123: richer}.values()) == 1
-    assert await changes.version(TOPIC) == 1
+    first = await changes.version(TOPIC)
+    assert first > 0
     assert await _put(database, store, richer, richer) == 0
     assert (await store.current()).country(123) == richer
     flood = DisasterType(id=12, names={"en": "Flood"}, summaries={"fr": "De l’eau"}, original_language="fr")
     assert await _put(database, store, flood, DisasterType(id=99, names={"en": "New"})) == 2
-    assert await changes.version(TOPIC) == 2
+    assert await changes.version(TOPIC) > first
     assert (await store.current()).disaster_type(12) == flood
     assert len((await store.current()).types) == 25
 

@@ -20,6 +20,15 @@ RESPONSE_HEADERS: dict[str, dict[str, Any]] = {
     "ETag": {"description": "Validator for `If-None-Match`.", "schema": STRING_SCHEMA},
     "Link": {"description": 'URLs of the pages `rel="next"` and `rel="prev"`.', "schema": STRING_SCHEMA},
     "Location": {"description": "URL of the new record.", "schema": STRING_SCHEMA},
+    "RateLimit": {
+        "description": "What is left of the quota (`r`), and in how many seconds it is whole again (`t`); sent when "
+        "less than half is left.",
+        "schema": STRING_SCHEMA,
+    },
+    "RateLimit-Policy": {
+        "description": "The quota: so many requests (`q`) in so many seconds (`w`).",
+        "schema": STRING_SCHEMA,
+    },
     "Retry-After": {"description": "Seconds to wait before the next attempt.", "schema": {"type": "integer"}},
     "WWW-Authenticate": {"description": "Supported authentication schemes.", "schema": STRING_SCHEMA},
     "Fieldgate-Data-Version": {
@@ -47,11 +56,12 @@ ERROR_RESPONSES: dict[int, tuple[str, str, tuple[str, ...]]] = {
     404: ("There is no such record, or no such format.", "Detail", ()),
     405: ("The method is not allowed.", "Detail", ()),
     406: ("None of the accepted media types is available.", "Detail", ()),
+    408: ("The body of the request arrived too slowly.", "Detail", ()),
     409: ("The request conflicts with the current state.", "Detail", ()),
     413: ("The body is too large.", "Detail", ()),
     415: ("The media type of the body is not supported.", "Detail", ()),
     422: ("The request contradicts an earlier one.", "Detail", ()),
-    429: ("Too many attempts.", "Detail", ("Retry-After",)),
+    429: ("Too many requests, or too many attempts to log in.", "Detail", ("Retry-After",)),
     500: ("Internal error.", "Detail", ()),
     503: ("The service is busy or not ready.", "Detail", ("Retry-After",)),
 }
@@ -62,11 +72,12 @@ _ERROR_EXAMPLES: dict[int, Any] = {
     404: {"detail": "There is nothing here."},
     405: {"detail": "POST is not allowed here; allowed methods: GET, HEAD, OPTIONS."},
     406: {"detail": "None of the accepted types is available here; available types: application/json, text/html."},
+    408: {"detail": "The body of the request arrived too slowly. Try again with a better connection."},
     409: {"detail": "The owner's permissions cannot be removed."},
     413: {"detail": "The body is too large; at most 65536 bytes are allowed here."},
     415: {"detail": "This media type is not supported here; send one of: application/json."},
     422: {"detail": "This Idempotency-Key was used with other content. Send another key for another import."},
-    429: {"detail": "Too many failed attempts to log in. Try again in 8 seconds."},
+    429: {"detail": "Too many requests. Wait 8 seconds, then continue with fewer requests at a time."},
     500: {"detail": "Something went wrong on our side. It has been noted; please try again later."},
     503: {"detail": "The service is busy. Please try again in a few seconds."},
 }
@@ -101,7 +112,10 @@ SECURITY_SCHEMES = {
 
 
 def header_refs(*names: str) -> dict[str, Any]:
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in (*_COMMON_HEADERS, *names)}
+    return {
+        name: {"$ref": f"#/components/headers/{name}"}
+        for name in (*_COMMON_HEADERS, *names, "RateLimit", "RateLimit-Policy")
+    }
 
 
 def error_response(status: int, alternative: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -64,6 +64,7 @@ def _build_document(operations: Sequence[Operation]) -> dict[str, Any]:
             operation.response.type,
             operation.response.alternate_type,
             operation.response.refusal_type,
+            *operation.response.error_types.values(),
             operation.body.type,
             *operation.response.format_types.values(),
         )

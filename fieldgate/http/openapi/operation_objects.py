@@ -41,11 +41,17 @@ def describe_operation(
     statuses = {401, 503, *operation.description.error_statuses}
     if operation.route.checks_host:
         statuses.add(400)
+    if bodies:
+        statuses.add(408)
+    if operation.rate_cost:
+        statuses.add(429)
     if operation.response.is_negotiated:
         statuses |= {404, 406}
     responses |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted(statuses)}
     if operation.response.refusal_type is not None:
         responses["400"] = error_response(400, schemas[operation.response.refusal_type])
+    for status, kind in operation.response.error_types.items():
+        responses[str(status)] = error_response(status, schemas[kind])
     described: dict[str, Any] = {
         "operationId": operation.name,
         "summary": str(operation.description.title),

@@ -10,8 +10,10 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from fieldgate.errors import Header
+from fieldgate.errors import Header, RequestTimeout
+from fieldgate.http.request.active_requests import Client
 from fieldgate.http.request.body_parsing import Receive, max_upload_body
+from fieldgate.runtime.transfer_rate import TransferCredit
 
 MAX_BYTES_OVER_LIMIT = 8 * 1024 * 1024  # beyond the largest body that would have been accepted
 MAX_SECONDS = 15.0  # before and after the response together
@@ -28,12 +30,29 @@ CONNECTION_CLOSE: Header = (b"connection", b"close")
 
 
 class BodyStream:
-    """The body of a request as it arrives. Calling it is ASGI's `receive`."""
+    """The body of a request as it arrives. Calling it is ASGI's `receive`.
 
-    __slots__ = ("_receive", "bytes_read", "declared_bytes", "drain_deadline", "is_finished", "waits_for_continue")
+    It raises `RequestTimeout` if the client sends too slowly.
+    """
 
-    def __init__(self, receive: Receive, headers: Mapping[bytes, bytes]) -> None:
+    __slots__ = (
+        "_client", "_credit", "_receive", "_waiting", "bytes_read", "declared_bytes", "drain_deadline", "is_finished",
+        "is_too_slow", "waits_for_continue",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        receive: Receive,
+        headers: Mapping[bytes, bytes],
+        credit: TransferCredit,
+        client: Client,
+        waiting: set[Client],
+    ) -> None:
+        """`waiting` are the clients that have to send more of a body."""
         self._receive = receive
+        self._credit = credit
+        self._client = client
+        self._waiting = waiting
         declared = headers.get(b"content-length", b"")
         self.declared_bytes = int(declared) if declared.isdigit() else None  # None: chunked
         self.bytes_read = 0
@@ -41,13 +60,37 @@ class BodyStream:
         # The client sends the body only after `100 Continue`, which the server sends as soon as the body is read.
         self.waits_for_continue = headers.get(b"expect", b"").lower() == b"100-continue"
         self.drain_deadline = 0.0
+        self.is_too_slow = False
 
     async def __call__(self) -> Any:
         self.waits_for_continue = False
-        event = await self._receive()
+        if self.is_finished:
+            return await self._receive()  # waits until the client disconnects
+        event = await self._receive_in_time()
         self.bytes_read += len(event.get("body", b""))
         if event["type"] == "http.disconnect" or not event.get("more_body"):
             self.is_finished = True
+        return event
+
+    async def _receive_in_time(self) -> Any:
+        """Receive the next part. Only the time of waiting for the client counts."""
+        if self.is_too_slow:
+            raise RequestTimeout
+        time = asyncio.get_running_loop().time
+        started = time()
+        self._waiting.add(self._client)
+        try:
+            async with asyncio.timeout(self._credit.seconds if self._credit.is_limited else None):
+                event = await self._receive()
+        except TimeoutError:
+            self.is_too_slow = True
+            raise RequestTimeout from None
+        finally:
+            self._waiting.discard(self._client)
+        is_too_slow = self._credit.spend(time() - started, len(event.get("body", b"")))
+        if is_too_slow and event.get("more_body"):
+            self.is_too_slow = True
+            raise RequestTimeout
         return event
 
 
@@ -64,15 +107,18 @@ class BodyDrainer:
         now = asyncio.get_running_loop().time()
         body.drain_deadline = now + MAX_SECONDS
         is_too_large = body.declared_bytes is not None and body.declared_bytes - body.bytes_read > self._max_bytes
-        if body.waits_for_continue or is_too_large:
+        if body.waits_for_continue or is_too_large or body.is_too_slow:
             return False
         return await self._discard(body, now + MAX_SECONDS_BEFORE_RESPONSE, MAX_SECONDS)
 
     async def linger(self, body: BodyStream) -> None:
         """Discard what still arrives after a response with `Connection: close`."""
+        if body.is_too_slow:
+            return
         if body.waits_for_continue:
             await asyncio.sleep(SECONDS_TO_START_RESPONSE)
-        await self._discard(body, body.drain_deadline, MAX_IDLE_SECONDS_AFTER_RESPONSE)
+        deadline = body.drain_deadline or asyncio.get_running_loop().time() + MAX_SECONDS
+        await self._discard(body, deadline, MAX_IDLE_SECONDS_AFTER_RESPONSE)
 
     async def _discard(self, body: BodyStream, deadline: float, max_idle: float) -> bool:
         """Discard the body until a point in time, at most `max_bytes`; return whether it ended."""
@@ -98,6 +144,6 @@ async def _discard_until(body: BodyStream, max_bytes: int, deadline: float, max_
             while not body.is_finished and body.bytes_read <= max_bytes:
                 timeout.reschedule(min(deadline, now() + max_idle))
                 await body()
-    except TimeoutError:
+    except (TimeoutError, RequestTimeout):
         return False
     return True

@@ -1,27 +1,30 @@
-"""Read a request body within a limit, and parse it as JSON, a form or multipart fields."""
+"""Read a small request body within a limit, and parse a body as JSON, a form or multipart fields.
 
-import re
+Large bodies are read by `request_body`.
+"""
+
+import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
-from email.errors import HeaderParseError
-from email.header import decode_header, make_header
+from contextlib import contextmanager
 from functools import cache
 from itertools import chain
 from typing import Any, NewType
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl
 
 import msgspec
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
 from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import BadRequest, PayloadTooLarge, UnsupportedMediaType, ValidationError
+from fieldgate.http.request.multipart_parsing import MAX_PARTS, part_filename
+from fieldgate.http.request.spooled_body import SpooledBytes
 from fieldgate.i18n.messages import Message, PluralMessage
 
 Receive = Callable[[], Awaitable[Any]]
 
 DEFAULT_MAX_BODY_BYTES = 64 * 1024  # enough for any body without a file
 PARSE_IN_THREAD_THRESHOLD_BYTES = 1024 * 1024  # parsing takes milliseconds from here on
-MAX_FIELDS = 100
+MAX_FIELDS = MAX_PARTS
 MAX_JSON_DEPTH = 50  # levels of nested objects and arrays; recursive code must be able to process them
 JSON_MEDIA_TYPE = "application/json"
 BODY_MEDIA_TYPES = (JSON_MEDIA_TYPE, "application/x-www-form-urlencoded", "multipart/form-data")
@@ -32,21 +35,35 @@ JSONArray = list[Any]
 # The fields of a body in any media type; the handler validates them after it has checked permissions.
 RawFields = NewType("RawFields", dict[str, Any])
 
-_QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
-_EXTENDED_FILENAME = re.compile(
-    r";\s*filename\*\s*=\s*([\w.:+-]+)'[^';]*'([^\s;]+)", re.ASCII | re.IGNORECASE
-)  # RFC 5987
-_ENCODED_WORDS = re.compile(r"\s*=\?.+\?=\s*")  # RFC 2047, as mail programs encode non-ASCII text
+INCOMPLETE_BODY = Message("The body ended before it was complete.")
 
 
 class UploadedFile:
-    """An uploaded file: its name, without folders, and its bytes."""
+    """An uploaded file: its name, without folders, and its bytes, in memory or on disk until the request ends."""
 
-    __slots__ = ("data", "name")
+    __slots__ = ("_content", "name")
 
-    def __init__(self, name: str, data: bytes) -> None:
+    def __init__(self, name: str, content: bytes | SpooledBytes) -> None:
         self.name = name
-        self.data = data
+        self._content = content
+
+    @property
+    def data(self) -> bytes:
+        """All bytes. Blocks while they are read from disk."""
+        return self._content if isinstance(self._content, bytes) else self._content.read()
+
+    @property
+    def size(self) -> int:
+        return len(self._content) if isinstance(self._content, bytes) else self._content.size
+
+    def read_start(self, size: int) -> bytes:
+        return self._content[:size] if isinstance(self._content, bytes) else self._content.read_start(size)
+
+    def sha256(self) -> bytes:
+        """The digest of all bytes. Blocks."""
+        if isinstance(self._content, bytes):
+            return hashlib.sha256(self._content).digest()
+        return self._content.sha256()
 
 
 FormValues = dict[str, list[str | UploadedFile]]  # the fields of an HTML form
@@ -69,24 +86,33 @@ def max_upload_body(file_limit: int) -> int:
     return file_limit * 3 // 2 + DEFAULT_MAX_BODY_BYTES
 
 
-async def read_body(
-    receive: Receive, headers: Mapping[bytes, bytes], file_limit: int | None, max_bytes: int = DEFAULT_MAX_BODY_BYTES
-) -> bytes:
-    """Read the whole body; raise `PayloadTooLarge` as soon as it exceeds the limit."""
-    limit = max_bytes if file_limit is None else max_upload_body(file_limit)
+class BodyLimit(msgspec.Struct, frozen=True):
+    """The largest body. With `file_limit`, the largest file in it: a body can be larger than that."""
+
+    file_limit: int | None = None
+    max_bytes: int = DEFAULT_MAX_BODY_BYTES
+
+    def check(self, size: int) -> None:
+        """Raise `PayloadTooLarge` if a body of this size exceeds the limit."""
+        limit = self.max_bytes if self.file_limit is None else max_upload_body(self.file_limit)
+        if size > limit:
+            raise _too_large(limit) if self.file_limit is None else file_too_large(self.file_limit)
+
+
+async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: BodyLimit) -> bytes:
+    """Read the whole body into memory; raise `PayloadTooLarge` as soon as it exceeds the limit."""
     declared = headers.get(b"content-length", b"0")
-    if declared.isdigit() and int(declared) > limit:
-        raise _too_large(limit) if file_limit is None else file_too_large(file_limit)
+    if declared.isdigit():
+        limit.check(int(declared))
     chunks: list[bytes] = []
     size = 0
     while True:
         event = await receive()
         if event["type"] == "http.disconnect":
-            raise BadRequest(Message("The body ended before it was complete."))
+            raise BadRequest(INCOMPLETE_BODY)
         chunk = event.get("body", b"")
         size += len(chunk)
-        if size > limit:
-            raise _too_large(limit) if file_limit is None else file_too_large(file_limit)
+        limit.check(size)
         chunks.append(chunk)
         if not event.get("more_body"):
             return b"".join(chunks)
@@ -119,9 +145,9 @@ def parse_fields_sync(
     """Parse the fields of a body in any of the three media types."""
     media_type, options = parse_options_header(headers.get(b"content-type", b"").decode("latin-1"))
     if media_type == "application/x-www-form-urlencoded":
-        return _keep_encoded(dict(_parse_urlencoded(body)), encoded)
+        return keep_encoded(dict(_parse_urlencoded(body)), encoded)
     if media_type == "multipart/form-data":
-        return _keep_encoded(_parse_multipart(body, options.get("boundary", "")), encoded)
+        return keep_encoded(unique_fields(_multipart_parts(body, options.get("boundary", ""))), encoded)
     if media_type == JSON_MEDIA_TYPE or (not media_type and not body.strip()):
         return _parse_partly(body, encoded) if encoded and body.strip() else _parse_json_object(body)
     raise _unsupported_media_type(BODY_MEDIA_TYPES)
@@ -143,6 +169,11 @@ def _parse_form_sync(headers: Mapping[bytes, bytes], body: bytes) -> FormValues:
         pairs = _multipart_parts(body, options.get("boundary", ""))
     else:
         raise _unsupported_media_type(BODY_MEDIA_TYPES[1:])
+    return group_fields(pairs)
+
+
+def group_fields(pairs: Iterable[tuple[str, str | UploadedFile]]) -> FormValues:
+    """Fields of an HTML form by name."""
     values: FormValues = {}
     for name, value in pairs:
         values.setdefault(name, []).append(value)
@@ -191,7 +222,7 @@ def _parse_partly(body: bytes, encoded: frozenset[str]) -> dict[str, Any]:
         values[name] = EncodedJSON(text) if is_encoded else _decode_raw(text, Any)
     if _is_too_deep(values):
         raise _too_deep()
-    return _keep_encoded(values, encoded)
+    return keep_encoded(values, encoded)
 
 
 def _decode_raw(body: bytes, kind: Any) -> Any:
@@ -210,7 +241,7 @@ def _struct_of_raw(names: frozenset[str]) -> type[msgspec.Struct]:
     return msgspec.defstruct("_Skipped", [(name, msgspec.Raw, msgspec.Raw()) for name in sorted(names)])
 
 
-def _keep_encoded(values: dict[str, Any], encoded: Set[str]) -> dict[str, Any]:
+def keep_encoded(values: dict[str, Any], encoded: Set[str]) -> dict[str, Any]:
     """Mark the text of some fields as JSON that is not decoded. A blank text is no value."""
     if encoded and sum(_text_size(value) for name, value in values.items() if name not in encoded) > (
         DEFAULT_MAX_BODY_BYTES
@@ -223,7 +254,7 @@ def _keep_encoded(values: dict[str, Any], encoded: Set[str]) -> dict[str, Any]:
 
 
 def _text_size(value: Any) -> int:
-    return len(value.data) if isinstance(value, UploadedFile) else len(value) if isinstance(value, str) else 0
+    return value.size if isinstance(value, UploadedFile) else len(value) if isinstance(value, str) else 0
 
 
 def decode_json(text: bytes | str) -> Any:
@@ -265,10 +296,10 @@ def _parse_urlencoded(body: bytes) -> list[tuple[str, str]]:
         raise BadRequest(Message("The form cannot be read: it must be percent-encoded UTF-8.")) from None
 
 
-def _parse_multipart(body: bytes, boundary: str) -> dict[str, Any]:
+def unique_fields(parts: Iterable[tuple[str, str | UploadedFile]]) -> dict[str, Any]:
     """Fields as text, files as `UploadedFile`. The last field of a name wins; two files of one name are an error."""
     values: dict[str, str | UploadedFile] = {}
-    for name, value in _multipart_parts(body, boundary):
+    for name, value in parts:
         if isinstance(values.get(name), UploadedFile):
             raise ValidationError({name: [Message("Send one file at a time.")]})
         values[name] = value
@@ -278,44 +309,31 @@ def _parse_multipart(body: bytes, boundary: str) -> dict[str, Any]:
 def _multipart_parts(body: bytes, boundary: str) -> Iterator[tuple[str, str | UploadedFile]]:
     head: MultipartSegment  # the first part is a segment, and each segment ends with None
     chunks: list[bytes] = []
+    with multipart_errors(), PushMultipartParser(boundary, max_segment_count=MAX_FIELDS) as parser:
+        for part in (*parser.parse(body), *parser.parse(b"")):
+            if isinstance(part, MultipartSegment):
+                head, chunks = part, []
+            elif part:
+                chunks.append(bytes(part))
+            else:
+                data = b"".join(chunks)
+                filename = part_filename(head)
+                yield head.name, data.decode() if filename is None else UploadedFile(filename, data)
+
+
+@contextmanager
+def multipart_errors() -> Iterator[None]:
+    """Turn errors of the parser, and text that is not UTF-8, into a response."""
     try:
-        with PushMultipartParser(boundary, max_segment_count=MAX_FIELDS) as parser:
-            for part in (*parser.parse(body), *parser.parse(b"")):
-                if isinstance(part, MultipartSegment):
-                    head, chunks = part, []
-                elif part:
-                    chunks.append(bytes(part))
-                else:
-                    data = b"".join(chunks)
-                    filename = _filename(head)
-                    yield head.name, data.decode() if filename is None else UploadedFile(base_name(filename), data)
+        yield
     except (MultipartError, UnicodeDecodeError, ValueError):
         raise BadRequest(Message("The multipart body cannot be read.")) from None
-
-
-def _filename(head: MultipartSegment) -> str | None:
-    """The file name in any encoding; None for a field. `filename*` (RFC 5987) wins over `filename`."""
-    extended = _EXTENDED_FILENAME.search(_QUOTED.sub('""', head.header("Content-Disposition")))
-    if extended is not None:
-        with suppress(LookupError):
-            return unquote(extended[2], encoding=extended[1])
-        return unquote(extended[2])  # unknown charset
-    name: str | None = head.filename
-    if name is not None and _ENCODED_WORDS.fullmatch(name):
-        with suppress(HeaderParseError, LookupError, ValueError):  # it only looked encoded
-            return str(make_header(decode_header(name)))
-    return name
 
 
 def _unsupported_media_type(supported: Sequence[str]) -> UnsupportedMediaType:
     return UnsupportedMediaType(
         Message("This media type is not supported here; send one of: {known}.", known=", ".join(supported))
     )
-
-
-def base_name(name: str) -> str:
-    """A file name without its folders."""
-    return name.replace("\\", "/").rsplit("/", 1)[-1].replace("\0", "").strip()
 
 
 def _too_deep() -> BadRequest:

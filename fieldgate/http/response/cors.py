@@ -7,7 +7,7 @@ from fieldgate.settings import Settings
 
 EXPOSED_HEADERS = (
     "Allow, Content-Language, ETag, Fieldgate-Data-Version, Fieldgate-Ignored, Fieldgate-Limit, Link, Location, "
-    "Preference-Applied, Retry-After, X-Request-ID"
+    "Preference-Applied, RateLimit, RateLimit-Policy, Retry-After, X-Request-ID"
 )
 ALLOWED_HEADERS = (
     "Accept, Accept-Language, Authorization, Content-Type, If-None-Match, Prefer, X-CSRFToken, X-Request-ID, "

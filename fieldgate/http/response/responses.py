@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from http import HTTPStatus
 from itertools import chain
 from typing import Any
@@ -12,7 +12,7 @@ import msgspec
 
 from fieldgate import __version__
 from fieldgate.concurrency import run_in_thread_if
-from fieldgate.errors import Header
+from fieldgate.errors import Header, RequestTimeout
 from fieldgate.http.response import compression
 from fieldgate.i18n.languages import Language
 
@@ -173,5 +173,6 @@ async def _send_stream(receive: Receive, send: Send, chunk: bytes, chunks: Async
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+    with suppress(RequestTimeout):
+        while (await receive())["type"] != "http.disconnect":
+            pass

@@ -13,7 +13,8 @@ from email.message import Message as EmailMessage
 import httpx
 
 from fieldgate.errors import ValidationError
-from fieldgate.http.request.body_parsing import UploadedFile, base_name, file_too_large
+from fieldgate.http.request.body_parsing import UploadedFile, file_too_large
+from fieldgate.http.request.multipart_parsing import base_name
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.fetch.public_addresses import IPAddress, Resolver, url_error
 

@@ -138,8 +138,9 @@ def _idempotency_key(form: SubmittedForm, file: UploadedFile) -> str:
     Another file that is chosen in a form that a browser shows again gets another key.
     """
     digest = hashlib.sha256(form.get("key").encode())
-    for part in (file.name.encode(errors="surrogatepass"), form.get("destination").encode(), file.data):
+    for part in (file.name.encode(errors="surrogatepass"), form.get("destination").encode()):
         digest.update(hashlib.sha256(part).digest())
+    digest.update(file.sha256())
     return "page-" + digest.hexdigest()
 
 

@@ -20,6 +20,7 @@ import pytest
 from fieldgate.http.request import body_draining
 from fieldgate.http.request.body_draining import BodyDrainer, BodyStream
 from fieldgate.http.request.body_parsing import Receive, max_upload_body
+from fieldgate.runtime.transfer_rate import TransferCredit
 from tests.imports.workbooks import xlsx
 from tests.processes import TIMEOUT_SECONDS, ServerProcess, free_port
 
@@ -284,7 +285,8 @@ def test_endless_body_is_cut_off(served: ServerProcess) -> None:
 
 
 def stream_of(receive: Receive, **headers: str) -> BodyStream:
-    return BodyStream(receive, {name.replace("_", "-").encode(): value.encode() for name, value in headers.items()})
+    named = {name.replace("_", "-").encode(): value.encode() for name, value in headers.items()}
+    return BodyStream(receive, named, TransferCredit(0, 30), ("127.0.0.1", "1"), set())
 
 
 def always(event: dict[str, Any]) -> Receive:

@@ -1,0 +1,144 @@
+"""Checks inside the database: schema, clock, imports that wait, stored formats."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import func, select, text
+from sqlalchemy.exc import DBAPIError
+
+from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
+from fieldgate.db.schema import REQUIRED_REVISION, UNFINISHED_COPY, current_revision
+from fieldgate.db.tables import now
+from fieldgate.doctor.findings import Finding, error, ok, warning
+from fieldgate.events.reindex import event_rebuilder
+from fieldgate.imports.tables import imports
+
+TIMEOUT_SECONDS = 10
+LONG_WAIT = timedelta(minutes=10)  # of an import
+MAX_CLOCK_OFFSET = timedelta(seconds=2)
+MIN_YEAR, MAX_YEAR = 2024, 2100
+MIN_POSTGRES_VERSION = 14
+
+
+async def check_database(database: Database) -> list[Finding]:
+    """Everything that needs a connection. If it fails, the last finding says so."""
+    findings: list[Finding] = []
+    try:
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            async for finding in _check_content(database):
+                findings.append(finding)
+    except Exception as found:
+        if not is_unavailable(found) and not isinstance(found, DBAPIError):
+            raise
+        reason = str(getattr(found, "orig", None) or found) or type(found).__name__
+        advice = "Check that it runs, FIELDGATE_DATABASE_URL, the network and the password."
+        if database.is_sqlite:
+            advice = "Check the file and its folder. If it is damaged, restore a backup."
+        findings.append(error("database", f"The database cannot be used: {reason}", advice))
+    return findings
+
+
+async def _check_content(database: Database) -> AsyncIterator[Finding]:
+    revision = await current_revision(database)
+    yield ok("database", "The database can be reached.")
+    if revision != REQUIRED_REVISION:
+        yield _wrong_revision(revision)
+        return
+    yield ok("schema", f"The schema is {revision}, that of this release.")
+    for check in (_check_identity, _check_clock, _check_imports, _check_index):
+        async for finding in check(database):
+            yield finding
+    if not database.is_sqlite:
+        async for finding in _check_postgres(database):
+            yield finding
+
+
+def _wrong_revision(revision: str | None) -> Finding:
+    if revision == UNFINISHED_COPY:
+        return error("schema", "The database is an unfinished copy.", "Run `fieldgate db copy` again to finish it.")
+    if revision is None:
+        return error("schema", "The database has no tables of Fieldgate.", "Run `fieldgate migrate`.")
+    message = f"The schema is {revision}, this release needs {REQUIRED_REVISION}."
+    return error("schema", message, "Run `fieldgate migrate`, or install the release that wrote it.")
+
+
+async def _check_identity(database: Database) -> AsyncIterator[Finding]:
+    versions = await DataVersions(database).versions((IDENTITY_TOPIC,), fresh=True)
+    if versions[0]:
+        yield ok("identity", f"The id of the database is {versions[0]:016x}.")
+    else:
+        yield error("identity", "The database has no id.", "Restore a backup: the table `changes` is damaged.")
+
+
+async def _check_clock(database: Database) -> AsyncIterator[Finding]:
+    """The clock of this machine, against that of PostgreSQL, or against what was written to SQLite."""
+    if not MIN_YEAR <= now().year < MAX_YEAR:
+        yield error("clock", f"The clock says {now():%Y-%m-%d %H:%M} UTC.", "Set it, for example with NTP.")
+        return
+    async with database.read_transaction() as connection:
+        if database.is_sqlite:
+            newest = (await connection.execute(select(func.max(imports.c.created_at)))).scalar()
+            offset = (newest or now()) - now()
+            message = f"The database has data from {newest:%Y-%m-%d %H:%M} UTC, later than the clock." if newest else ""
+            is_wrong = offset > MAX_CLOCK_OFFSET
+        else:
+            began = time.time()
+            epoch = (await connection.execute(text("SELECT extract(epoch FROM clock_timestamp())"))).scalar_one()
+            middle = (began + time.time()) / 2
+            offset = datetime.fromtimestamp(float(epoch), UTC) - datetime.fromtimestamp(middle, UTC)
+            message = f"The clock differs by {offset.total_seconds():.1f} s from that of PostgreSQL."
+            is_wrong = abs(offset) > MAX_CLOCK_OFFSET + timedelta(seconds=(time.time() - began) / 2)
+    if is_wrong:
+        yield warning("clock", message, "Synchronise the clocks of all machines with NTP.")
+    else:
+        yield ok("clock", f"The clock says {now():%Y-%m-%d %H:%M} UTC.")
+
+
+async def _check_imports(database: Database) -> AsyncIterator[Finding]:
+    """Whether workers take imports: how long the oldest one waits."""
+    is_waiting = imports.c.status == "processing"
+    is_leased = imports.c.lease_until > database.current_time()
+    async with database.read_transaction() as connection:
+        working = (await connection.execute(select(func.count()).where(is_waiting, is_leased))).scalar_one()
+        query = select(func.count(), func.min(imports.c.created_at)).where(
+            is_waiting, imports.c.lease_until.is_(None) | (imports.c.lease_until <= database.current_time())
+        )
+        waiting, oldest = (await connection.execute(query)).one()
+    if waiting and now() - oldest > LONG_WAIT:
+        minutes = (now() - oldest) // timedelta(minutes=1)
+        advice = "Start `fieldgate worker`, or more of them, and read their log."
+        yield warning(
+            "worker", f"{waiting} imports wait, the oldest for {minutes} minutes; {working} are read.", advice
+        )
+    else:
+        yield ok("worker", f"{waiting} imports wait, {working} are being read.")
+
+
+async def _check_index(database: Database) -> AsyncIterator[Finding]:
+    """Whether stored events are in the format of this release."""
+    details = await event_rebuilder(database, DataVersions(database)).readiness_details()
+    for name, progress in details.get("rebuilding", {}).items():
+        done, total = progress["done"], progress["total"]
+        message = f"Stored {name} are not all in the format of this release: {done} of {total} are rebuilt."
+        yield warning("index", message, "A running service does this. To do it now, run `fieldgate events reindex`.")
+    if not details:
+        yield ok("index", "Stored events are in the format of this release.")
+
+
+async def _check_postgres(database: Database) -> AsyncIterator[Finding]:
+    async with database.read_transaction() as connection:
+        number = int((await connection.execute(text("SHOW server_version_num"))).scalar_one())
+        is_replica = (await connection.execute(text("SELECT pg_is_in_recovery()"))).scalar_one()
+        limit = int((await connection.execute(text("SHOW max_connections"))).scalar_one())
+        used = (await connection.execute(text("SELECT count(*) FROM pg_stat_activity"))).scalar_one()
+    major, shown = number // 10_000, f"PostgreSQL {number // 10_000}.{number % 10_000}"
+    if major < MIN_POSTGRES_VERSION:
+        yield warning("versions", f"{shown} no longer gets corrections.", "Upgrade it.")
+    else:
+        yield ok("versions", f"{shown}.")
+    if is_replica:
+        yield error("database", "The database is a read-only replica.", "Set FIELDGATE_DATABASE_URL to the primary.")
+    if used > limit * 0.8:
+        yield warning("database", f"{used} of {limit} connections of PostgreSQL are used.", "Raise max_connections.")

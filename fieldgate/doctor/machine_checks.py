@@ -1,0 +1,139 @@
+"""Checks of files, disk, limits and versions of this machine."""
+
+import os
+import resource
+import shutil
+import sqlite3
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from fieldgate.db.backup import last_backup
+from fieldgate.db.identity_marker import UnexpectedDatabase, check_marker, read_identity
+from fieldgate.doctor.findings import Finding, error, ok, warning
+from fieldgate.settings import MEBIBYTE, Settings
+
+MAX_BACKUP_AGE = timedelta(days=7)
+MIN_FREE_BYTES = 100 * MEBIBYTE  # less is an error
+LOW_FREE_BYTES = 1024 * MEBIBYTE  # less is a warning
+MIN_FREE_INODES = 1000
+LARGE_WAL_BYTES = 512 * MEBIBYTE
+MIN_OPEN_FILES = 1024  # besides connections
+MIN_SQLITE_VERSION = (3, 37, 0)
+OTHERS_CAN_READ = stat.S_IRGRP | stat.S_IROTH
+
+
+def check_files(file: Path) -> Iterator[Finding]:
+    """The SQLite file and its folder."""
+    folder = file.parent.absolute()
+    if not folder.is_dir():
+        yield error("files", f"There is no folder {folder}.", "Check --data, or run `fieldgate migrate`.")
+        return
+    if not os.access(folder, os.W_OK | os.X_OK):
+        yield error("files", f"{folder} cannot be written by this user.", "Give the folder to the user of the service.")
+    if folder.stat().st_mode & stat.S_IWOTH:
+        yield error("files", f"Every user of the machine can write to {folder}.", f"Run: chmod o-w {folder}")
+    if not file.is_file():
+        yield error(
+            "files", f"There is no database at {file.absolute()}.", "Restore a backup, or run `fieldgate migrate`."
+        )
+        return
+    yield from _check_database_file(file, folder)
+
+
+def _check_database_file(file: Path, folder: Path) -> Iterator[Finding]:
+    status, is_reachable = file.stat(), bool(folder.stat().st_mode & (stat.S_IXGRP | stat.S_IXOTH))
+    if status.st_mode & OTHERS_CAN_READ and is_reachable:
+        advice = f"Run: chmod 700 {folder}"
+        yield warning("files", f"Other users of the machine can read {file.absolute()}.", advice)
+    if not os.access(file, os.R_OK | os.W_OK):
+        yield error("files", f"{file.absolute()} cannot be written by this user.", "Use the user of the service.")
+        return
+    for suffix in ("-wal", "-shm"):
+        other = Path(f"{file}{suffix}")
+        if other.exists() and other.stat().st_uid != status.st_uid:
+            yield error(
+                "files", f"{other} has another owner than the database.", f"Run: chown --reference={file} {other}"
+            )
+    wal = Path(f"{file}-wal")
+    if wal.exists() and wal.stat().st_size > max(LARGE_WAL_BYTES, status.st_size):
+        advice = "A program may hold a transaction open. Restart the service."
+        yield warning("files", f"{wal} has {wal.stat().st_size // MEBIBYTE} MiB.", advice)
+    try:
+        check_marker(file, read_identity(file))
+    except UnexpectedDatabase as found:
+        yield error("files", str(found), "Restore a backup, or put the right file back.")
+    except sqlite3.Error as found:
+        yield error("files", f"{file.absolute()} cannot be read: {found}", "Restore a backup.")
+    else:
+        yield ok("files", f"{file.absolute()}, {status.st_size // MEBIBYTE} MiB.")
+
+
+def check_disk(folder: Path) -> Iterator[Finding]:
+    """Free space and inodes where a folder is."""
+    if not folder.is_dir():
+        return
+    free, total = shutil.disk_usage(folder).free, shutil.disk_usage(folder).total
+    shown = f"{free // MEBIBYTE} of {total // MEBIBYTE} MiB are free at {folder.absolute()}."
+    advice = "Free some space, or use a larger disk."
+    if free < MIN_FREE_BYTES:
+        yield error("disk", shown, advice)
+    elif free < LOW_FREE_BYTES:
+        yield warning("disk", shown, advice)
+    else:
+        yield ok("disk", shown)
+    inodes = os.statvfs(folder)
+    if inodes.f_files and inodes.f_favail < MIN_FREE_INODES:
+        message = f"Only {inodes.f_favail} files can be created at {folder.absolute()}: it is out of inodes."
+        yield warning("disk", message, "Delete small files.")
+
+
+def check_spool(settings: Settings) -> Iterator[Finding]:
+    """The folder for temporary files can be written."""
+    folder = Path(str(getattr(settings, "spool", "") or tempfile.gettempdir()))
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as found:
+        advice = "Uploads need it. Make it writable for the user of the service."
+        yield error("spool", f"No temporary file can be created in {folder}: {found.strerror}.", advice)
+    else:
+        yield ok("spool", f"Temporary files can be created in {folder}.")
+
+
+def check_limits(settings: Settings) -> Iterator[Finding]:
+    """Each connection needs an open file."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = int(getattr(settings, "max_connections", 0)) + MIN_OPEN_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        advice = f"Raise it to {needed} or more: LimitNOFILE= of systemd, or `ulimit -n`."
+        yield warning("limits", f"A process can open {soft} files.", advice)
+    else:
+        yield ok("limits", f"A process can open {'any number of' if soft == resource.RLIM_INFINITY else soft} files.")
+
+
+def check_versions() -> Iterator[Finding]:
+    python = ".".join(map(str, sys.version_info[:3]))
+    shown = f"Python {python}, SQLite {sqlite3.sqlite_version}."
+    if sqlite3.sqlite_version_info < MIN_SQLITE_VERSION:
+        yield warning("versions", shown, "This SQLite no longer gets corrections. Upgrade it.")
+    else:
+        yield ok("versions", shown)
+
+
+def check_backup(file: Path, time: datetime) -> Iterator[Finding]:
+    """The age of the last backup of an SQLite file."""
+    record = last_backup(file)
+    if record is None:
+        yield warning("backup", "No backup was made with `fieldgate backup`.", "Run it every night, on another disk.")
+        return
+    age, shown = time - record.finished_at, f"The last backup is {record.file}"
+    if age > MAX_BACKUP_AGE:
+        yield warning("backup", f"{shown}, {age.days} days ago.", "Run `fieldgate backup` every night.")
+    elif not Path(record.file).exists():
+        yield warning("backup", f"{shown}, which is no longer there.", "Check that it was moved to a safe place.")
+    else:
+        yield ok("backup", f"{shown}, {age.days} days ago.")

@@ -1,0 +1,83 @@
+"""Checks over HTTP: the running service, and the proxy in front of it."""
+
+import ssl
+from collections.abc import AsyncIterator
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+
+from fieldgate.doctor.findings import Finding, error, ok, warning
+from fieldgate.settings import Settings
+
+TIMEOUT_SECONDS = 5
+PROBE_PATH = "/api/v2/permissions/"
+
+
+async def check_service(settings: Settings) -> AsyncIterator[Finding]:
+    """Ask the service on this machine whether it is ready."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
+    address = f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
+    try:
+        async with httpx.AsyncClient(timeout=TIMEOUT_SECONDS, trust_env=False) as client:
+            response = await client.get(f"{address}/readyz")
+    except httpx.HTTPError as found:
+        message = f"No service answers at {address}: {type(found).__name__}."
+        yield warning("service", message, "If it should run, start it and read its log.")
+        return
+    if response.status_code == httpx.codes.OK:
+        yield ok("service", f"The service at {address} is ready.")
+    elif response.status_code == httpx.codes.SERVICE_UNAVAILABLE:
+        yield error("service", f"The service at {address} is not ready.", "Read its log: it has the reason.")
+    else:
+        message = f"{address}/readyz answers {response.status_code}: it may be another program."
+        yield warning("service", message, "Check FIELDGATE_HOST and FIELDGATE_PORT.")
+
+
+async def check_proxy(settings: Settings, *, is_online: bool) -> AsyncIterator[Finding]:
+    """Ask the public address for a list, and look at the links in it."""
+    if not settings.base_url:
+        return
+    shown = without_credentials(settings.base_url)
+    if not is_online and not _is_loopback(urlsplit(shown).hostname or ""):
+        yield ok("proxy", f"{shown} was not checked. Use --online to ask it.")
+        return
+    try:
+        async with httpx.AsyncClient(timeout=TIMEOUT_SECONDS, trust_env=False) as client:
+            response = await client.get(f"{settings.base_url}{PROBE_PATH}", params={"limit": 1})
+    except httpx.HTTPError as found:
+        is_certificate = isinstance(found.__cause__, ssl.SSLError) or "CERTIFICATE" in str(found)
+        reason = f"its certificate is not valid: {found}" if is_certificate else type(found).__name__
+        yield error("proxy", f"{shown} does not answer: {reason}", "Check the proxy, its name and its certificate.")
+        return
+    yield _judge_links(shown, response)
+
+
+def _judge_links(base_url: str, response: httpx.Response) -> Finding:
+    shown = f"{base_url}{PROBE_PATH}"
+    if response.is_redirect:
+        target = response.headers.get("Location", "")
+        return error(
+            "proxy", f"{shown} redirects to {target}.", "Set FIELDGATE_BASE_URL to the address without redirect."
+        )
+    if response.status_code != httpx.codes.OK:
+        advice = "Check that the proxy forwards to Fieldgate, and FIELDGATE_ALLOWED_HOSTS."
+        return error("proxy", f"{shown} answers {response.status_code}.", advice)
+    try:
+        links = [str(response.json()["next"]), str(response.json()["results"][0]["url"])]
+    except (ValueError, KeyError, IndexError, TypeError):
+        return error("proxy", f"{shown} is not answered by Fieldgate.", "Check what the proxy forwards.")
+    wrong = [link for link in links if not link.startswith(f"{base_url}/")]
+    if wrong:
+        advice = "Set FIELDGATE_BASE_URL for `serve` too, and restart it."
+        return error("proxy", f"Links at {base_url} lead to {wrong[0]}.", advice)
+    return ok("proxy", f"{base_url} answers, and its links are right.")
+
+
+def without_credentials(url: str) -> str:
+    """The URL without a user name and a password."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def _is_loopback(host: str) -> bool:
+    return host in {"localhost", "::1"} or host.startswith("127.")

@@ -1,0 +1,246 @@
+"""Rate limits: how many requests a user, or an address without credentials, can make in a time.
+
+The algorithm is GCRA, the generic cell rate algorithm: a leaky bucket that needs one number. That is the time at which
+the quota is full again. A request moves it forward by its cost, and is refused if it would come to lie more than a
+window ahead. So nobody gets more than `quota + quota / window × seconds` in any time, and nobody who stays below
+`quota / window` is ever refused.
+
+Users have their own quota, wherever they are, with all their tokens. Callers without credentials share the quota of
+their address; of IPv6 that is the /64 network, which one customer has. Credentials that are not valid are counted by
+address, too: beyond a quota they are refused before they are looked up in the database.
+"""
+
+import ipaddress
+import math
+from collections.abc import Callable, Hashable, Sequence
+from time import monotonic
+from typing import Protocol
+
+from fieldgate.cache import BoundedCache
+from fieldgate.errors import Header, TooManyRequests
+from fieldgate.http.request.arrival_table import ArrivalTable
+from fieldgate.http.request.hosts import is_in_networks
+from fieldgate.i18n.messages import PluralMessage
+from fieldgate.settings import RateQuota, Settings
+
+READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+# The share of its cost that a conditional request pays at first, and that a 304 pays in all.
+CONDITIONAL_SHARE = 0.1
+# Fields are sent when less than this share of the quota is left.
+ANNOUNCED_SHARE = 0.5
+MAX_KNOWN_KEYS = 8192  # per process and quota
+MAX_KNOWN_ADDRESSES = 8192
+MAX_KNOWN_CREDENTIALS = 4096
+
+_USER_READS, _USER_WRITES = "reads", "writes"
+_ADDRESS_READS, _ADDRESS_WRITES, _FAILURES = "address-reads", "address-writes", "failed-logins"
+POLICY_NAMES = (_USER_READS, _USER_WRITES, _ADDRESS_READS, _ADDRESS_WRITES, _FAILURES)
+
+Clock = Callable[[], float]
+
+
+class RefusalCounter(Protocol):
+    """Counts requests that were refused by a policy; the metrics implement it."""
+
+    def count_refusal(self, policy: str) -> None: ...
+
+
+class _KnownKey:
+    __slots__ = ("hash", "time")
+
+    def __init__(self, hash_: int) -> None:
+        self.hash = hash_
+        self.time = 0.0
+
+
+class RateMeter:
+    """Measures the use of one quota, for any number of keys.
+
+    Processes share the times of the table without a lock. If two change the time of one key at once, one of the two
+    changes is lost. A process also remembers the latest time that it has written, and never goes back behind it. So
+    each process by itself keeps the limit exactly, and N processes admit at most N times as much, however badly their
+    steps interleave. In practice it is the limit: the step takes a fraction of a microsecond.
+    """
+
+    def __init__(self, name: str, quota: RateQuota, table: ArrivalTable, clock: Clock = monotonic) -> None:
+        self.name = name
+        self.quota = quota
+        self.interval = quota.seconds / quota.requests
+        # Beyond this level nothing is admitted. Sums of floats are not exact: a thousandth of a request is tolerated.
+        self.limit = quota.seconds + self.interval / 1000
+        self.announced_level = quota.seconds * (1 - ANNOUNCED_SHARE)
+        self._table = table
+        self._clock = clock
+        self._known: dict[Hashable, _KnownKey] = {}
+        self._policy: Header = (b"ratelimit-policy", f'"{name}";q={quota.requests};w={quota.seconds}'.encode())
+
+    def take(self, key: Hashable, cost: float) -> float:
+        """Use a part of the quota and return the level: seconds until it is full again. Above `limit`: refused.
+
+        A cost above the quota uses all of it.
+        """
+        known = self._known.get(key) or self._add(key)
+        table, hash_, now = self._table, known.hash, self._clock()
+        slot = hash_ & table.mask
+        if table.keys[slot] != hash_:
+            slot = table.claim(hash_, now)
+        time = table.times[slot]
+        if time < known.time:
+            time = known.time
+        if time < now:
+            time = now
+        time += cost * self.interval if cost < self.quota.requests else self.quota.seconds
+        level = time - now
+        if level <= self.limit:
+            table.times[slot] = known.time = time
+        return level
+
+    def charge(self, key: Hashable, cost: float) -> None:
+        """Use a part of the quota after the fact, even if there is none left."""
+        known, now = self._known.get(key) or self._add(key), self._clock()
+        slot = self._table.claim(known.hash, now)
+        self._table.times[slot] = known.time = max(self._table.times[slot], known.time, now) + cost * self.interval
+
+    def level(self, key: Hashable) -> float:
+        """Seconds until the quota is full again."""
+        known = self._known.get(key) or self._add(key)
+        table, hash_, now = self._table, known.hash, self._clock()
+        slot = hash_ & table.mask
+        if table.keys[slot] != hash_:
+            slot = table.claim(hash_, now)  # a key that is in the table is found sooner next time
+        time = table.times[slot]
+        if time < known.time:
+            time = known.time
+        return time - now if time > now else 0.0
+
+    def _add(self, key: Hashable) -> _KnownKey:
+        if len(self._known) >= MAX_KNOWN_KEYS:
+            self._known.clear()  # the table still has their times
+        known = self._known[key] = _KnownKey(self._table.hash(f"{self.name} {key!r}".encode()))
+        return known
+
+    def seconds_to_wait(self, level: float) -> int:
+        """After a refusal at this level: whole seconds until the same request is admitted."""
+        return max(1, math.ceil(level - self.limit))
+
+    def headers(self, level: float) -> tuple[Header, Header]:
+        """The fields of draft-ietf-httpapi-ratelimit-headers-11.
+
+        `t` is the time until the quota is full again; without any quota left, until the next request is admitted.
+        """
+        if level > self.limit:
+            left, seconds = 0, self.seconds_to_wait(level)
+        else:
+            left, seconds = int((self.limit - level) / self.interval), math.ceil(level)
+            if not left:
+                seconds = self.seconds_to_wait(level + self.interval)
+        return self._policy, (b"ratelimit", f'"{self.name}";r={left};t={seconds}'.encode())
+
+
+class RateLimited(TooManyRequests):
+    """The caller made too many requests."""
+
+    def __init__(self, meter: RateMeter, level: float) -> None:
+        seconds = meter.seconds_to_wait(level)
+        super().__init__(
+            PluralMessage(
+                "Too many requests. Wait {count} second, then continue with fewer requests at a time.",
+                "Too many requests. Wait {count} seconds, then continue with fewer requests at a time.",
+                seconds,
+            ),
+            seconds,
+        )
+        self.headers = (*self.headers, *meter.headers(level))
+
+
+class RateLimiter:
+    """The quotas of the settings. There is one in each process."""
+
+    def __init__(
+        self, settings: Settings, table: ArrivalTable, refusals: RefusalCounter, clock: Clock = monotonic
+    ) -> None:
+        def meter(name: str, quota: RateQuota | None) -> RateMeter | None:
+            return RateMeter(name, quota, table, clock) if quota is not None else None
+
+        self._refusals = refusals
+        self._exempt = settings.rate_limit_exempt
+        # For writes and for reads.
+        self._user_meters = (meter(_USER_WRITES, settings.write_rate), meter(_USER_READS, settings.read_rate))
+        self._address_meters = (
+            meter(_ADDRESS_WRITES, settings.address_write_rate),
+            meter(_ADDRESS_READS, settings.address_read_rate),
+        )
+        self._failures = meter(_FAILURES, settings.address_write_rate)
+        self._networks: dict[str, str | None] = {}
+        # Hashes of credentials that were valid: those who share an address with somebody who guesses are not refused.
+        self._valid_credentials = BoundedCache[int, bool](MAX_KNOWN_CREDENTIALS)
+
+    def admit(self, user_id: int | None, address: str, method: str, cost: float) -> Sequence[Header]:
+        """Count a request and return header fields about the quota, if little of it is left. Raise `RateLimited`."""
+        try:
+            network = self._networks[address]
+        except KeyError:
+            network = self._add_network(address)
+        if network is None:
+            return ()
+        meters = self._user_meters if user_id is not None else self._address_meters
+        meter = meters[method in READ_METHODS]
+        if meter is None:
+            return ()
+        level = meter.take(network if user_id is None else user_id, cost)
+        if level <= meter.announced_level:
+            return ()
+        if level > meter.limit:
+            self._refusals.count_refusal(meter.name)
+            raise RateLimited(meter, level)
+        return meter.headers(level)
+
+    def charge(self, user_id: int | None, address: str, method: str, cost: float) -> None:
+        """Count the rest of the cost of a request that was admitted."""
+        meters = self._user_meters if user_id is not None else self._address_meters
+        network, meter = self._networks.get(address), meters[method in READ_METHODS]
+        if network is not None and meter is not None:
+            meter.charge(network if user_id is None else user_id, cost)
+
+    def check_credentials(self, address: str, credentials: bytes) -> None:
+        """Raise `RateLimited` if too many credentials from the address were not valid."""
+        meter = self._failures
+        network = self._networks[address] if address in self._networks else self._add_network(address)
+        if meter is None or network is None:
+            return
+        level = meter.level(network) + meter.interval
+        if level > meter.limit and self._valid_credentials.get(hash(credentials)) is None:
+            self._refusals.count_refusal(meter.name)
+            raise RateLimited(meter, level)
+
+    def record_credentials(self, address: str, credentials: bytes, *, is_valid: bool) -> None:
+        """Remember whether credentials were valid."""
+        if is_valid:
+            key = hash(credentials)
+            if self._valid_credentials.get(key) is None:
+                self._valid_credentials.put(key, True)
+            return
+        self._valid_credentials.discard(hash(credentials))
+        network = self._networks.get(address)
+        if self._failures is not None and network is not None:
+            self._failures.charge(network, 1)
+
+    def _add_network(self, address: str) -> str | None:
+        if len(self._networks) >= MAX_KNOWN_ADDRESSES:
+            self._networks.clear()
+        network = None if is_in_networks(address, self._exempt) else network_of(address)
+        self._networks[address] = network
+        return network
+
+
+def network_of(address: str) -> str:
+    """What counts as one client: an IPv4 address, or an IPv6 network of 64 bits. IPv4-mapped IPv6 counts as IPv4."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((int(parsed) >> 64 << 64, 64)))

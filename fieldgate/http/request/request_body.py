@@ -1,0 +1,146 @@
+"""The body of one request. A small one is read into memory, a large one is parsed while it arrives and kept on disk.
+
+`BodyReader` belongs to the process and limits how many bytes are received, and loaded into memory, at the same time.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from typing import Any
+
+from multipart import parse_options_header
+
+from fieldgate.errors import BadRequest
+from fieldgate.http.request import body_parsing
+from fieldgate.http.request.body_parsing import DEFAULT_MAX_BODY_BYTES, BodyLimit, FormValues, Receive, UploadedFile
+from fieldgate.http.request.multipart_parsing import MultipartReader, Part
+from fieldgate.http.request.spooled_body import SpooledBytes
+from fieldgate.http.request.upload_budget import MemoryBudget, Reservation, UploadBudget
+from fieldgate.settings import Settings
+
+MAX_BYTES_LOADED = 16 * 1024 * 1024  # of bodies that are in memory as a whole; parsing them takes several times as much
+
+
+class BodyReader:
+    def __init__(self, settings: Settings) -> None:
+        self.uploads = UploadBudget(settings.upload_bytes_in_flight)
+        self.memory = MemoryBudget(MAX_BYTES_LOADED)
+        self.spool = settings.spool
+
+    def open(self, receive: Receive, headers: Mapping[bytes, bytes], client: str) -> "IncomingBody":
+        """`client` is the user or the address that the limits are for."""
+        return IncomingBody(self, receive, headers, client)
+
+
+class IncomingBody:
+    """Reads a body once. `close` frees what it holds; files that were uploaded cannot be read after that."""
+
+    def __init__(
+        self, reader: BodyReader | None, receive: Receive, headers: Mapping[bytes, bytes], client: str
+    ) -> None:
+        """Without a reader, the body is in memory already: that of a page's call to the API."""
+        self._receive = receive
+        self._headers = headers
+        self._client = client
+        self._reader = reader
+        self._reservation: Reservation | None = None
+        self._files: list[SpooledBytes] = []
+        self._held = AsyncExitStack()
+
+    async def read(self, limit: BodyLimit) -> bytes:
+        """The whole body in memory."""
+        if self._is_small():
+            return await body_parsing.read_body(self._receive, self._headers, limit)
+        spooled = self._new_file()
+        async for chunk in self._chunks(limit):
+            await spooled.write(chunk)
+        await spooled.finish()
+        if spooled.is_on_disk:
+            await self._hold_memory(spooled.size)
+        data = spooled.read()
+        spooled.close()
+        return data
+
+    async def read_fields(self, limit: BodyLimit, encoded: frozenset[str] = frozenset()) -> dict[str, Any]:
+        """The fields of a body in any media type. The fields named in `encoded` become `EncodedJSON`."""
+        boundary = self._boundary()
+        if boundary is None or self._is_small():
+            return await body_parsing.parse_fields(self._headers, await self.read(limit), encoded)
+        return body_parsing.keep_encoded(body_parsing.unique_fields(await self._read_parts(boundary, limit)), encoded)
+
+    async def read_form(self, limit: BodyLimit) -> FormValues:
+        """The fields of an HTML form."""
+        boundary = self._boundary()
+        if boundary is None or self._is_small():
+            return await body_parsing.parse_form(self._headers, await self.read(limit))
+        return body_parsing.group_fields(await self._read_parts(boundary, limit))
+
+    async def close(self) -> None:
+        for file in self._files:
+            file.close()
+        if self._reservation is not None:
+            self._reservation.release()
+            self._reservation = None
+        await self._held.aclose()
+
+    @property
+    def _limits(self) -> BodyReader:
+        if self._reader is None:
+            raise RuntimeError("a body that is in memory counts as small")
+        return self._reader
+
+    def _is_small(self) -> bool:
+        declared = self._headers.get(b"content-length", b"")
+        return self._reader is None or (declared.isdigit() and int(declared) <= DEFAULT_MAX_BODY_BYTES)
+
+    def _boundary(self) -> str | None:
+        """The boundary of a multipart body, None for other media types."""
+        media_type, options = parse_options_header(self._headers.get(b"content-type", b"").decode("latin-1"))
+        return options.get("boundary", "") if media_type == "multipart/form-data" else None
+
+    async def _chunks(self, limit: BodyLimit) -> AsyncIterator[bytes]:
+        """Yield the body as it arrives, within the limits."""
+        declared = self._headers.get(b"content-length", b"")
+        expected = int(declared) if declared.isdigit() else 0
+        limit.check(expected)
+        self._reservation = reservation = self._limits.uploads.reserve(self._client, expected)
+        received = 0
+        while True:
+            event = await self._receive()
+            if event["type"] == "http.disconnect":
+                raise BadRequest(body_parsing.INCOMPLETE_BODY)
+            chunk = event.get("body", b"")
+            received += len(chunk)
+            limit.check(received)
+            if received > reservation.size and received > DEFAULT_MAX_BODY_BYTES:
+                reservation.grow(received)
+            if chunk:
+                yield chunk
+            if not event.get("more_body"):
+                return
+
+    async def _read_parts(self, boundary: str, limit: BodyLimit) -> list[tuple[str, str | UploadedFile]]:
+        with body_parsing.multipart_errors():
+            reader = MultipartReader(boundary, self._new_file)
+            async for chunk in self._chunks(limit):
+                await reader.feed(chunk)
+            parts = reader.finish()
+        texts = sum(part.content.size for part in parts if part.filename is None)
+        if texts > DEFAULT_MAX_BODY_BYTES:
+            await self._hold_memory(texts)
+        with body_parsing.multipart_errors():
+            return [(part.name, _part_value(part)) for part in parts]
+
+    def _new_file(self) -> SpooledBytes:
+        file = SpooledBytes(self._limits.spool)
+        self._files.append(file)
+        return file
+
+    async def _hold_memory(self, size: int) -> None:
+        """Wait for memory; it is held until the request ends."""
+        await self._held.enter_async_context(self._limits.memory.hold(size))
+
+
+def _part_value(part: Part) -> str | UploadedFile:
+    if part.filename is None:
+        return part.content.read().decode()
+    return UploadedFile(part.filename, part.content)

@@ -1,0 +1,122 @@
+"""Files, permissions, disk and the age of backups."""
+
+import os
+import shutil
+import sqlite3
+from collections import namedtuple
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fieldgate.db import Database, now
+from fieldgate.db.backup import BackupRecord
+from fieldgate.db.identity_marker import write_marker
+from fieldgate.doctor import machine_checks
+from fieldgate.doctor.findings import Finding, Level
+from fieldgate.doctor.machine_checks import check_backup, check_disk, check_files, check_limits, check_spool
+from fieldgate.settings import Settings
+from tests.databases import prepare_database
+
+Usage = namedtuple("Usage", "total used free")
+
+
+@pytest.fixture
+async def file(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o700)
+    database = Database(f"sqlite:///{folder / 'fieldgate.db'}")
+    await prepare_database(database)
+    await database.close()
+    return folder / "fieldgate.db"
+
+
+def problems(found: list[Finding]) -> list[str]:
+    return [f"{each.level}: {each.message} {each.advice}" for each in found if each.level != Level.OK]
+
+
+def test_private_files_are_fine(file: Path) -> None:
+    assert problems(list(check_files(file))) == []
+
+
+def test_files_that_others_can_read(file: Path) -> None:
+    file.parent.chmod(0o755)
+    file.chmod(0o644)
+    (found,) = problems(list(check_files(file)))
+    assert found == f"warning: Other users of the machine can read {file}. Run: chmod 700 {file.parent}"
+
+
+def test_folder_that_everybody_can_write(file: Path) -> None:
+    file.parent.chmod(0o777)
+    file.chmod(0o600)
+    (found,) = problems(list(check_files(file)))
+    assert found.startswith("error: Every user of the machine can write")
+
+
+def test_missing_files(file: Path) -> None:
+    (found,) = problems(list(check_files(file.parent / "no" / "fieldgate.db")))
+    assert found.startswith("error: There is no folder")
+    file.unlink()
+    (found,) = problems(list(check_files(file)))
+    assert found.startswith("error: There is no database at")
+
+
+def test_another_database(file: Path) -> None:
+    write_marker(file, 12345)
+    (found,) = problems(list(check_files(file)))
+    assert "another database" in found
+
+
+def test_damaged_database(file: Path) -> None:
+    file.write_bytes(b"x" * 5000)
+    (found,) = problems(list(check_files(file)))
+    assert "cannot be read" in found
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_files_of_another_user(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("SELECT * FROM changes").fetchall()
+        wal = Path(f"{file}-wal")
+        wal.touch()
+        os.chown(wal, 12345, 12345)
+        assert any("has another owner" in found for found in problems(list(check_files(file))))
+
+
+@pytest.mark.parametrize(("free", "level"), [(1, Level.ERROR), (200 * 2**20, Level.WARNING), (2**40, Level.OK)])
+def test_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, level: Level) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: Usage(2**41, 0, free))
+    assert next(check_disk(tmp_path)).level == level
+
+
+def test_inodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_checks, "MIN_FREE_INODES", 2**63)
+    assert "out of inodes" in list(check_disk(tmp_path))[-1].message
+
+
+def test_spool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert next(check_spool(Settings())).level == Level.OK
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    assert next(check_spool(Settings())).level == Level.ERROR
+
+
+def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _kind: (256, 4096))
+    (found,) = check_limits(Settings())
+    assert (found.level, "LimitNOFILE" in found.advice) == (Level.WARNING, True)
+
+
+@pytest.mark.parametrize(
+    ("days", "exists", "expected"), [(1, True, ""), (8, True, "8 days ago"), (1, False, "no longer")]
+)
+def test_backup_age(file: Path, days: int, exists: bool, expected: str) -> None:
+    (found,) = problems(list(check_backup(file, now())))
+    assert "No backup was made" in found
+    target = file if exists else file.parent / "gone.db"
+    record = BackupRecord(now() - timedelta(days=days), str(target), 1, 1, "", "0001")
+    Path(f"{file}.last-backup.json").write_bytes(msgspec.json.encode(record))
+    found_now = problems(list(check_backup(file, now())))
+    assert [expected in each for each in found_now] == ([True] if expected else [])

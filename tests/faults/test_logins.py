@@ -1,0 +1,92 @@
+"""Guessed passwords: a flood of guesses neither locks a user out nor keeps anybody from logging in."""
+
+import asyncio
+import time
+from collections import Counter
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from fieldgate.accounts.known_clients import MAX_USERS_PER_DEVICE
+from fieldgate.accounts.login_queue import MAX_ATTEMPTS_PER_CLIENT
+from fieldgate.accounts.login_throttle import NAME_POLICY
+from tests.faults.trial_report import TrialReport, TrialResult
+from tests.processes import TIMEOUT_SECONDS, ServerProcess
+
+LOGIN = "/get_auth_token"
+GUESSES = 500
+
+
+def session(address: str) -> aiohttp.ClientSession:
+    """A client with an address of its own: all of 127.0.0.0/8 are this machine."""
+    connector = aiohttp.TCPConnector(limit=0, local_addr=(address, 0))
+    return aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS))
+
+
+async def log_in(client: aiohttp.ClientSession, server: ServerProcess, username: str, password: str) -> int:
+    fields = {"username": username, "password": password}
+    async with client.post(server.base_url + LOGIN, json=fields) as response:
+        await response.read()
+        return response.status
+
+
+async def flood(server: ServerProcess, username: str, addresses: int, logins: list[tuple[str, str]]) -> "Flood":
+    """Guess from some addresses. Log in from others meanwhile, once the guesses have begun."""
+    guessers = [session(f"127.0.0.{10 + number}") for number in range(addresses)]
+    answered = asyncio.Event()
+    seen = Counter[str]()
+
+    async def guess(number: int) -> None:
+        status = await log_in(guessers[number % addresses], server, username, f"wrong {number}")
+        seen[str(status)] += 1
+        answered.set()
+
+    seconds, statuses = 0.0, []
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(GUESSES):
+            tasks.create_task(guess(number))
+        await answered.wait()
+        for address, password in logins:
+            async with session(address) as client:
+                started = time.monotonic()
+                statuses.append(await log_in(client, server, "demo", password))
+                seconds = max(seconds, time.monotonic() - started)
+    for client in guessers:
+        await client.close()
+    return Flood(dict(seen), statuses, seconds)
+
+
+class Flood:
+    def __init__(self, guesses: dict[str, int], logins: list[int], seconds: float) -> None:
+        self.guesses = guesses
+        self.logins = logins
+        self.seconds = seconds  # of the slowest login
+
+
+@pytest.mark.parametrize("addresses", [1, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("database_kind", ["sqlite"], scope="session")
+async def test_login_during_guesses(
+    addresses: int, database_kind: str, tmp_path: Path, trial_report: TrialReport
+) -> None:
+    with ServerProcess(tmp_path, "--demo", "--no-worker") as server:
+        password = server.printed_value("password")
+        async with session("127.0.0.200") as known:
+            assert await log_in(known, server, "demo", password) == 200
+        # From a known address and from a new one, while others guess the password of the same user.
+        found = await flood(server, "demo", addresses, [("127.0.0.200", password), ("127.0.1.1", password)])
+    trial_report.add(
+        TrialResult(
+            trial=f"{GUESSES} parallel wrong passwords from {addresses} address{'es' if addresses > 1 else ''}",
+            database={"sqlite": "SQLite"}[database_kind],
+            statuses=found.guesses,
+            recovery_seconds=round(found.seconds, 2),
+            remark="seconds: the slowest login of the same user from other addresses meanwhile",
+        )
+    )
+    assert found.logins[0] == 200, "the known address"
+    assert found.logins[1] in ((200,) if addresses == 1 else (200, 429)), "the new address"
+    assert set(found.guesses) <= {"400", "429", "503"}
+    assert sum(found.guesses.values()) == GUESSES
+    checked = MAX_ATTEMPTS_PER_CLIENT if addresses == 1 else NAME_POLICY.free_failures + MAX_USERS_PER_DEVICE
+    assert 0 < found.guesses["400"] <= checked

@@ -1,0 +1,130 @@
+"""Through the real PgBouncer in transaction mode, which has one server connection for many clients."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from sqlalchemy import bindparam, literal, select
+
+from fieldgate.db import Database, DataVersions, PreparedQuery, snapshot
+from fieldgate.db.schema import upgrade
+from fieldgate.db.tables import topic_versions
+from tests.conftest import StartService
+from tests.events.event_service import EVENTS
+from tests.faults.postgres_cluster import PgBouncer, PostgresCluster
+from tests.faults.trial_report import TrialReport, TrialResult
+
+CLIENTS = 12
+ROUNDS = 40
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[PostgresCluster]:
+    with PostgresCluster(is_durable=False) as cluster:
+        cluster.primary.create_database("app")
+        yield cluster
+
+
+@pytest.fixture
+async def bouncer(cluster: PostgresCluster) -> AsyncIterator[PgBouncer]:
+    with PgBouncer(cluster.primary, system_user=cluster.system_user, pool_size=3) as bouncer:
+        database = Database(bouncer.url("app"))
+        await upgrade(database)
+        await database.close()
+        yield bouncer
+
+
+async def test_statements_of_many_clients_never_mix(bouncer: PgBouncer, trial_report: TrialReport) -> None:
+    """The driver sends a statement and its values in two steps; another client's statement must not come between."""
+    databases = [Database(bouncer.url("app")) for _ in range(CLIENTS)]
+
+    async def query(number: int, database: Database) -> int:
+        find = PreparedQuery(database, select(literal(number), bindparam("value", type_=topic_versions.c.version.type)))
+        for each in range(ROUNDS):
+            assert tuple(await find.first(value=each) or ()) == (number, each)
+            async with database.read_transaction() as connection:
+                found = await connection.execute(select(literal(number), literal(each)).where(literal(each) >= 0))
+                assert tuple(found.one()) == (number, each)
+        return ROUNDS * 2
+
+    counts = await asyncio.gather(*(query(number, database) for number, database in enumerate(databases)))
+    assert all(database.is_pooled for database in databases)
+    for database in databases:
+        await database.close()
+    trial_report.add(
+        TrialResult(
+            trial=f"{CLIENTS} processes share 3 server connections",
+            database="PgBouncer",
+            acknowledged=sum(counts),
+            remark="transaction mode; no statement met another client's",
+        )
+    )
+
+
+async def test_direct_connection_is_not_taken_for_a_pooler(cluster: PostgresCluster) -> None:
+    database = Database(cluster.primary.url("app"))
+    connection = await database.connect()
+    assert not database.is_pooled
+    await connection.close()
+    await database.close()
+
+
+async def test_snapshots_see_one_state(bouncer: PgBouncer) -> None:
+    database, other = Database(bouncer.url("app")), Database(bouncer.url("app"))
+    versions = DataVersions(other)
+    topics = select(topic_versions.c.version).where(topic_versions.c.topic == "seen")
+    async with snapshot(database) as state:
+        before = [row[0] for row in await state.rows(topics)]
+        async with other.transaction() as connection:
+            await versions.bump(connection, "seen")
+        batches = [row[0] async for batch in state.batches(topics) for row in batch]
+        assert batches == before
+    async with snapshot(database) as state:
+        assert [row[0] for row in await state.rows(topics)] == [*before, 1]
+    await database.close()
+    await other.close()
+
+
+async def test_versions_of_other_processes_are_exact_and_the_log_is_quiet(
+    bouncer: PgBouncer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    reader, writer = Database(bouncer.url("app")), Database(bouncer.url("app"))
+    reading, writing = DataVersions(reader), DataVersions(writer)
+    await reading.start()
+    start = await reading.version("topic")
+    for count in range(1, 20):
+        async with writer.transaction() as connection:
+            await writing.bump(connection, "topic")
+        assert await reading.version("topic") == start + count
+    await reading.stop()
+    assert len([record for record in caplog.records if record.name.endswith("data_versions")]) <= 1
+    await reader.close()
+    await writer.close()
+
+
+async def test_service_works_and_survives_a_restart_of_pgbouncer(
+    start: StartService, bouncer: PgBouncer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with start(database_url=bouncer.url("app")) as service:
+        token = await service.create_token(is_superuser=True)
+        headers = {"Authorization": f"Token {token}"}
+        from fieldgate.events.store import EventStore
+
+        await EventStore(service.database, service.data_versions).upsert(EVENTS)
+        first = await service.get("/api/v2/event/", headers=headers)
+        assert first.status_code == 200
+        assert first.json()["count"] > 0
+        pages = await asyncio.gather(
+            *(service.get("/api/v2/event/", params={"limit": 1, "offset": at}, headers=headers) for at in range(20))
+        )
+        assert {page.status_code for page in pages} == {200}
+        bouncer.kill()
+        bouncer.start()
+        for _ in range(20):  # connections that the pools still hold fail once each
+            if (await service.get("/api/v2/event/", headers=headers)).status_code == 200:
+                break
+        assert (await service.get("/readyz")).status_code == 200
+        assert (await service.get("/api/v2/event/", headers=headers)).json()["count"] == first.json()["count"]
+    assert "prepared statement" not in caplog.text

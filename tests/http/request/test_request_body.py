@@ -1,0 +1,301 @@
+"""Large bodies: parsed as they arrive, kept on disk, within limits of the process and of each client."""
+
+import asyncio
+import base64
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldgate.errors import BadRequest, PayloadTooLarge, ServiceUnavailable
+from fieldgate.http.request import upload_budget
+from fieldgate.http.request.body_parsing import BodyLimit, Receive, UploadedFile
+from fieldgate.http.request.request_body import BodyReader, IncomingBody
+from fieldgate.http.request.spooled_body import SpooledBytes
+from fieldgate.http.request.upload_budget import MemoryBudget, UploadBudget, UploadRefused
+from fieldgate.settings import Settings
+from tests.conftest import Service, StartService
+from tests.imports.workbooks import xlsx
+
+MIB = 1024 * 1024
+IMPORTS = "/api/v2/imports/"
+LIMIT = BodyLimit(file_limit=25 * MIB)
+
+
+def is_empty(folder: Path) -> bool:
+    return not any(folder.iterdir())
+
+
+def multipart(content: bytes, **fields: str) -> bytes:
+    parts = [f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n' for name, text in fields.items()]
+    head = '--b\r\nContent-Disposition: form-data; name="file"; filename="a/x.xlsx"\r\n\r\n'
+    return "".join([*parts, head]).encode() + content + b"\r\n--b--\r\n"
+
+
+def receiver(body: bytes, step: int, is_cut: bool = False) -> Receive:
+    pieces = [body[start : start + step] for start in range(0, len(body), step)]
+    events: list[Any] = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
+    events.append({"type": "http.disconnect"} if is_cut else {"type": "http.request", "body": b"", "more_body": False})
+
+    async def receive() -> Any:
+        return events.pop(0)
+
+    return receive
+
+
+def open_body(
+    reader: BodyReader,
+    body: bytes,
+    *,
+    content_type: str = "multipart/form-data; boundary=b",
+    is_declared: bool = True,
+    step: int = 100_000,
+    is_cut: bool = False,
+) -> IncomingBody:
+    headers = {b"content-type": content_type.encode()}
+    if is_declared:
+        headers[b"content-length"] = str(len(body)).encode()
+    return reader.open(receiver(body, step, is_cut), headers, "amina")
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> BodyReader:
+    return BodyReader(Settings(spool=str(tmp_path)))
+
+
+@pytest.mark.parametrize("is_declared", [True, False])
+@pytest.mark.parametrize("size", [10, 65_000, 300_000, 3 * MIB])
+async def test_file_is_parsed_as_it_arrives(reader: BodyReader, tmp_path: Path, size: int, is_declared: bool) -> None:
+    content = os.urandom(size)
+    body = multipart(content, name="Visit é", library="true")
+    incoming = open_body(reader, body, is_declared=is_declared)
+    values = await incoming.read_fields(LIMIT)
+    file = values.pop("file")
+    assert values == {"name": "Visit é", "library": "true"}
+    assert isinstance(file, UploadedFile)
+    assert (file.name, file.size, file.data) == ("x.xlsx", size, content)
+    assert file.read_start(8) == content[:8]
+    assert file.sha256() == UploadedFile("", content).sha256()
+    assert is_empty(tmp_path), "the file has no name, so nothing is left behind"
+    await incoming.close()
+    assert reader.uploads.used == 0
+
+
+@given(st.binary(max_size=300), st.integers(1, 50))
+def test_pieces_of_any_size_give_the_same_fields(content: bytes, step: int) -> None:
+    async def read() -> Any:
+        incoming = open_body(BodyReader(Settings()), multipart(content, name="x"), step=step, is_declared=False)
+        values = await incoming.read_fields(LIMIT)
+        return values["name"], values["file"].data
+
+    if b"\r\n--b" not in content:
+        assert asyncio.run(read()) == ("x", content)
+
+
+async def test_form_can_have_several_files_of_a_name(reader: BodyReader) -> None:
+    one = multipart(os.urandom(100_000)).removesuffix(b"--\r\n")
+    both = one + b"\r\n" + multipart(os.urandom(200_000)).removeprefix(b"--b\r\n")
+    incoming = open_body(reader, both)
+    files = (await incoming.read_form(LIMIT))["file"]
+    assert [file.size for file in files if isinstance(file, UploadedFile)] == [100_000, 200_000]
+    await incoming.close()
+
+
+async def test_json_is_read_from_disk(reader: BodyReader) -> None:
+    text = base64.b64encode(os.urandom(MIB)).decode()
+    body = json.dumps({"base64Encoded": text}).encode()
+    incoming = open_body(reader, body, content_type="application/json")
+    assert await incoming.read_fields(LIMIT) == {"base64Encoded": text}
+    assert reader.memory._used == len(body), "held until the request ends"
+    await incoming.close()
+    assert (reader.memory._used, reader.uploads.used) == (0, 0)
+
+
+@pytest.mark.parametrize("is_declared", [True, False])
+async def test_too_large_body_is_refused(reader: BodyReader, is_declared: bool) -> None:
+    incoming = open_body(reader, multipart(bytes(2 * MIB)), is_declared=is_declared)
+    with pytest.raises(PayloadTooLarge):
+        await incoming.read_fields(BodyLimit(file_limit=MIB))
+    await incoming.close()
+    assert reader.uploads.used == 0
+
+
+@pytest.mark.parametrize("body", [b"--b\r\n" + bytes(100_000), multipart(bytes(100_000))[:-10]])
+async def test_malformed_multipart_is_a_bad_request(reader: BodyReader, body: bytes) -> None:
+    incoming = open_body(reader, body)
+    with pytest.raises(BadRequest, match="multipart"):
+        await incoming.read_fields(LIMIT)
+    await incoming.close()
+
+
+async def test_disconnected_client_frees_what_it_reserved(reader: BodyReader) -> None:
+    incoming = open_body(reader, multipart(bytes(MIB)), is_cut=True)
+    with pytest.raises(BadRequest, match="ended"):
+        await incoming.read_fields(LIMIT)
+    await incoming.close()
+    assert reader.uploads.used == 0
+
+
+def open_full_device(**_: object) -> IO[bytes]:
+    return Path("/dev/full").open("r+b")
+
+
+async def test_full_disk_is_503(reader: BodyReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.TemporaryFile", open_full_device)
+    incoming = open_body(reader, multipart(bytes(MIB)))
+    with pytest.raises(ServiceUnavailable, match="no space"):
+        await incoming.read_fields(LIMIT)
+    await incoming.close()
+    assert reader.uploads.used == 0
+
+
+async def test_missing_spool_folder_is_503(tmp_path: Path) -> None:
+    reader = BodyReader(Settings(spool=str(tmp_path / "none")))
+    with pytest.raises(ServiceUnavailable, match="no space"):
+        await open_body(reader, multipart(bytes(MIB))).read_fields(LIMIT)
+
+
+# The limits
+
+
+def test_one_client_gets_half_and_all_together_no_more_than_all() -> None:
+    budget = UploadBudget(100)
+    first = budget.reserve("amina", 30)
+    with pytest.raises(UploadRefused) as error:
+        budget.reserve("amina", 21)
+    assert {name for name, _ in error.value.headers} == {b"retry-after", b"connection"}
+    budget.reserve("zahra", 50)
+    with pytest.raises(UploadRefused):
+        budget.reserve("omar", 21)
+    first.release()
+    large = budget.reserve("omar", 1000)
+    assert large.size == 50, "a body that is larger than the limit can be sent, if there is room"
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 120), st.booleans()), max_size=40))
+def test_budget_never_exceeds_its_limits(steps: list[tuple[str, int, bool]]) -> None:
+    budget = UploadBudget(100)
+    held = []
+    for client, size, is_released in steps:
+        with suppress(UploadRefused):
+            held.append(budget.reserve(client, size))
+        if is_released and held:
+            held.pop(0).release()
+        assert budget.used == sum(each.size for each in held) <= 100
+        assert all(used <= 50 for used in budget._used_by.values())
+    for each in held:
+        each.release()
+    assert budget.used == 0
+    assert not +budget._used_by
+
+
+async def test_bodies_are_loaded_one_after_the_other() -> None:
+    memory = MemoryBudget(10)
+    order: list[str] = []
+
+    async def load(name: str, size: int) -> None:
+        async with memory.hold(size):
+            order.append(name)
+            await asyncio.sleep(0)
+            order.append(name)
+
+    await asyncio.gather(load("a", 8), load("b", 50), load("c", 5), load("d", 5))
+    assert order == ["a", "a", "b", "b", "c", "d", "c", "d"]
+    assert memory._used == 0
+
+
+async def test_waiting_for_memory_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upload_budget, "MAX_SECONDS_TO_LOAD", 0)
+    memory = MemoryBudget(10)
+    async with memory.hold(10):
+        with pytest.raises(ServiceUnavailable):
+            async with memory.hold(1):
+                pass
+    async with memory.hold(10):
+        pass
+    assert memory._used == 0
+
+
+async def test_small_pieces_stay_in_memory() -> None:
+    content = SpooledBytes("")
+    for _ in range(10):
+        await content.write(b"x" * 100)
+    await content.finish()
+    assert not content.is_on_disk
+    assert (content.size, content.read(), content.read_start(3)) == (1000, b"x" * 1000, b"xxx")
+
+
+# The service
+
+
+async def log_in(service: Service) -> dict[str, str]:
+    return {"Authorization": f"Token {await service.create_token()}"}
+
+
+async def test_upload_beyond_the_limit_is_refused_without_reading_it(start: StartService) -> None:
+    async with start(upload_bytes_in_flight=MIB) as service:
+        headers = await log_in(service)
+        reader = service.app.app_context.body_reader
+        sent = 0
+
+        async def content() -> AsyncIterator[bytes]:
+            nonlocal sent
+            for _ in range(4):
+                sent += 1
+                yield bytes(100_000)
+
+        taken = reader.uploads.reserve("another", MIB // 2), reader.uploads.reserve("third", MIB // 2)
+        refused = await service.client.post(
+            IMPORTS, files={"file": ("x.xlsx", xlsx() + bytes(100_000))}, headers=headers
+        )
+        assert refused.status_code == 503
+        assert refused.headers["Retry-After"] == "5"
+        assert refused.headers["Connection"] == "close"
+        assert "uploads" in refused.json()["detail"]
+        chunked = {**headers, "Content-Type": "multipart/form-data; boundary=b"}
+        assert (await service.client.post(IMPORTS, content=content(), headers=chunked)).status_code == 503
+        small = await service.client.post(IMPORTS, files={"file": ("x.xlsx", xlsx())}, headers=headers)
+        assert small.status_code == 201, "small bodies are not limited"
+        for each in taken:
+            each.release()
+        again = await service.client.post(IMPORTS, files={"file": ("x.xlsx", xlsx() + bytes(100_000))}, headers=headers)
+        assert again.status_code == 201
+        assert reader.uploads.used == 0
+
+
+async def test_stored_file_is_the_one_that_was_sent(start: StartService) -> None:
+    async with start() as service:
+        headers = await log_in(service)
+        book = xlsx() + os.urandom(2 * MIB)
+        sent: list[dict[str, Any]] = [
+            {"files": {"file": ("x.xlsx", book)}},
+            {"json": {"base64Encoded": base64.b64encode(book).decode(), "name": "x.xlsx"}},
+            {"data": {"base64Encoded": base64.b64encode(book).decode(), "name": "x.xlsx"}},
+        ]
+        for body in sent:
+            assert (await service.client.post(IMPORTS, headers=headers, **body)).status_code == 201
+        async with service.database.read_transaction() as connection:
+            stored = (await connection.exec_driver_sql("SELECT data FROM files")).scalars().all()
+        assert stored == [book] * 3
+
+
+async def test_service_goes_on_without_its_spool_folder(start: StartService, tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    large = {"file": ("x.xlsx", xlsx() + bytes(100_000))}
+    async with start(spool=str(spool)) as service:
+        headers = await log_in(service)
+        refused = await service.client.post(IMPORTS, files=large, headers=headers)
+        assert refused.status_code == 503
+        assert "no space" in refused.json()["detail"]
+        assert "Retry-After" in refused.headers
+        small = await service.client.post(IMPORTS, files={"file": ("x.xlsx", xlsx())}, headers=headers)
+        assert small.status_code == 201
+        spool.mkdir()
+        assert (await service.client.post(IMPORTS, files=large, headers=headers)).status_code == 201
+    assert is_empty(spool)
