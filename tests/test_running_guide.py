@@ -1,13 +1,14 @@
 """The guide for operators: a reader types its commands, in their order."""
 
 import re
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.client.document_blocks import Block, PythonSession, Reader, python_environment, read_blocks
-from tests.conftest import Service
+from tests.conftest import Service, new_database
 from tests.processes import free_port
 
 ROOT = Path(__file__).parent.parent
@@ -25,12 +26,20 @@ def without_make(block: Block) -> Block:
     return block._replace(text=block.text.replace("make install\n", "").replace("$PWD/.venv/bin:", ""))
 
 
-def test_every_command_runs(tmp_path: Path) -> None:
+@pytest.fixture
+async def empty_postgres(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    async with new_database("postgresql", tmp_path, request, is_empty=True) as address:
+        yield address
+
+
+def test_every_command_runs(tmp_path: Path, empty_postgres: str) -> None:
     port = str(free_port())
     python = PythonSession()
-    reader = Reader(
-        tmp_path, python, {"127.0.0.1:8000": f"127.0.0.1:{port}"}, {**python_environment(), "FIELDGATE_PORT": port}
-    )
+    substitutions = {
+        "127.0.0.1:8000": f"127.0.0.1:{port}",
+        "postgresql://fieldgate@db.example.org/field": empty_postgres,
+    }
+    reader = Reader(tmp_path, python, substitutions, {**python_environment(), "FIELDGATE_PORT": port})
     blocks = [without_make(block) for block in commands()]
     try:
         reader.run(blocks)
