@@ -169,8 +169,8 @@ async def test_nobody_has_more_than_a_share(steps: list[tuple[SlotHolder, bool]]
         else:
             with pytest.raises(OwnShareUsed if own == 2 else NoFreeSlot):
                 await slot.__aenter__()
-    for _, slot in held:
-        await slot.__aexit__(None, None, None)
+    for _, last in held:
+        await last.__aexit__(None, None, None)
 
 
 async def test_a_request_waits_for_a_slot() -> None:
