@@ -35,16 +35,20 @@ from benchmarks.report import (
 )
 from benchmarks.response_checks import check_floor, compare_responses, is_supported
 from benchmarks.rounds import Outcome, compare
+from benchmarks.rounds import measure as measure_rounds
 from benchmarks.single_request import with_etag
-from benchmarks.spread import rates
+from benchmarks.spread import rates, ratios
 from benchmarks.start import StartResults, measure_starts
-from benchmarks.targets import checks_table_of
+from benchmarks.targets import AT_LEAST, Check, checks_table_of
 from benchmarks.work import WORKS, Work
 
 RESULTS = Path(__file__).parent / "results"
 MAX_REPEATS = 3  # of downloads, starts, and rounds of the database comparison
 HALF_LOAD_ROUNDS = 9  # many short rounds, so that some are undisturbed
 HALF_LOAD_WORKS = ("permission list", "50 events, warm", "50 events, cold", "imports list, token checked")
+LIMITED_WORK = "permission list"  # the cheapest one shows best what counting requests costs
+LIMITED_EVENTS = 2000
+MIN_LIMITED_SHARE = 0.9  # of the rate without limits; rounds differ by as much
 DATABASE_WORKS = (
     "permission list",
     "50 events, warm",
@@ -67,6 +71,7 @@ class Run:
     exports: list[Export] = field(default_factory=list)
     latencies: list[Latency] = field(default_factory=list)
     databases: list[Comparison] = field(default_factory=list)
+    limit_checks: list[Check] = field(default_factory=list)
     start_results: StartResults | None = None
     skipped: list[str] = field(default_factory=list)
 
@@ -124,6 +129,23 @@ class Run:
                         )
                     )  # fmt: skip
 
+    def compare_rate_limits(self, works: Sequence[Work], ours: Contender) -> None:
+        """Measure one work with rate limits on. All others are measured with limits off."""
+        self.status.update("starting Fieldgate with rate limits")
+        with contenders.fieldgate(
+            self.folder / "limited", self.cores[0], LIMITED_EVENTS, name="fieldgate with limits",
+            limits=contenders.RATE_LIMITS,
+        ) as limited:  # fmt: skip
+            for work in works:
+                if work.name == LIMITED_WORK:
+                    samples = measure_rounds(
+                        work, {"limits off": ours, "limits on": limited}, rounds=self.rounds, seconds=self.seconds,
+                        core=self.cores[1], on_progress=self.status.update,
+                    )  # fmt: skip
+                    share = ratios(samples["limits on"], samples["limits off"]).median
+                    what = f"{work.name}: rate limits on by off"
+                    self.limit_checks.append(Check.of(what, share, AT_LEAST, MIN_LIMITED_SHARE))
+
     def add_starts(self, data: Path, listed: int) -> None:
         self.status.update("measuring starts")
         self.start_results = measure_starts(data, self.events, listed, self.cores[0], self.repeats)
@@ -142,7 +164,10 @@ class Run:
             latencies=self.latencies,
             starts=self.start_results,
             databases=self.databases,
-            checks=checks_of(summaries, self.latencies, self.start_results, self.databases),
+            checks=[
+                *checks_of(summaries, self.latencies, self.start_results, self.databases),
+                *self.limit_checks,
+            ],
             left_out=self.skipped,
         )
 
@@ -196,6 +221,7 @@ def measure(run: Run, stack: ExitStack, chosen: Sequence[Work], peer_server: str
     if is_full_run:
         run.add_exports(ours, len(listed))
         run.compare_databases(works, ours)
+        run.compare_rate_limits(works, ours)
         run.add_starts(data, len(listed))
 
 

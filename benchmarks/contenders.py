@@ -2,7 +2,7 @@
 
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,13 @@ PEER_SERVERS = {
     ),
 }  # fmt: skip
 
+# Requests from this machine are exempt by default; this also leaves out the question whether they are.
+NO_RATE_LIMITS = {
+    "FIELDGATE_READ_RATE": "off",
+    "FIELDGATE_WRITE_RATE": "off",
+    "FIELDGATE_ADDRESS_READ_RATE": "off",
+    "FIELDGATE_ADDRESS_WRITE_RATE": "off",
+}
 FILL_TIMEOUT_SECONDS = 10 * 60
 USER = "bench"
 
@@ -48,9 +55,25 @@ class Contender:
     etag: str = ""
 
 
+# Limits that apply to this machine, too, and that no load reaches.
+RATE_LIMITS = {
+    "FIELDGATE_READ_RATE": "100000000/1m",
+    "FIELDGATE_WRITE_RATE": "100000000/1m",
+    "FIELDGATE_ADDRESS_READ_RATE": "100000000/1m",
+    "FIELDGATE_ADDRESS_WRITE_RATE": "100000000/1m",
+    "FIELDGATE_RATE_LIMIT_EXEMPT": "none",
+}
+
+
 @contextmanager
 def fieldgate(
-    folder: Path, core: int, events: int, *, name: str = "fieldgate", database: str = ""
+    folder: Path,
+    core: int,
+    events: int,
+    *,
+    name: str = "fieldgate",
+    database: str = "",
+    limits: Mapping[str, str] = NO_RATE_LIMITS,
 ) -> Iterator[Contender]:
     """Run Fieldgate, as installed beside this interpreter, with one user, one token and demo events.
 
@@ -58,8 +81,9 @@ def fieldgate(
     take time from the same core.
     """
     data = ("--data", str(folder))
-    environment = {"FIELDGATE_DATABASE_URL": database} if database else {}
+    environment = dict(limits)
     if database:
+        environment["FIELDGATE_DATABASE_URL"] = database
         output_of([PROGRAM, "migrate", *data], environment=environment)
     output_of([PROGRAM, "events", "demo", str(events), *data], environment=environment, timeout=FILL_TIMEOUT_SECONDS)
     password = secrets.token_urlsafe() + "\n"

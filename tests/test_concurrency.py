@@ -2,12 +2,24 @@
 
 import asyncio
 import threading
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fieldgate.assets.work_cost import THREAD_THRESHOLD, run_by_cost
-from fieldgate.concurrency import FairSlots, NoFreeSlot, run_in_thread_if
+from fieldgate.concurrency import (
+    FairSlots,
+    NoFreeSlot,
+    OwnShareUsed,
+    SharedSlots,
+    SlotHolder,
+    SlotShares,
+    run_in_thread_if,
+)
 
 
 def _thread_and_arguments(*args: int, **kwargs: int) -> tuple[bool, tuple[int, ...], dict[str, int]]:
@@ -116,3 +128,99 @@ async def test_cancelled_request_leaves_no_trace() -> None:
     await SlotUser(slots, "b", log).run(done)
     assert log == ["a", "b"]
     assert not slots._requests
+
+
+async def test_addresses_have_half_of_the_requests() -> None:
+    slots = FairSlots(2, max_requests=4, max_per_user=2, wait_seconds=60)
+    async with AsyncExitStack() as held:
+        for number in range(2):
+            await held.enter_async_context(slots.slot(SlotHolder(f"192.0.2.{number}", is_user=False)))
+        with pytest.raises(NoFreeSlot):
+            await held.enter_async_context(slots.slot(SlotHolder("192.0.2.9", is_user=False)))
+        waiting = asyncio.create_task(held.enter_async_context(slots.slot(SlotHolder(1, is_user=True))))
+        await asyncio.sleep(0)
+        assert not waiting.done(), "a user can wait for a slot"
+        waiting.cancel()
+
+
+# Slots with shares
+
+SHARES = SlotShares(total=4, per_user=2, per_address=2, reserved_for_users=1, wait_seconds=0, max_waiting=16)
+ADDRESSES = [SlotHolder(f"192.0.2.{number}", is_user=False) for number in range(4)]
+USERS = [SlotHolder(number, is_user=True) for number in range(4)]
+
+
+@given(st.lists(st.tuples(st.sampled_from([*ADDRESSES, *USERS]), st.booleans()), max_size=60))
+async def test_nobody_has_more_than_a_share(steps: list[tuple[SlotHolder, bool]]) -> None:
+    """A request gets a slot exactly if its share, the slots for addresses, and all slots allow it."""
+    slots = SharedSlots(SHARES)
+    held: list[tuple[SlotHolder, AbstractAsyncContextManager[None]]] = []
+    for holder, gives_back in steps:
+        if gives_back and held:
+            await held.pop(0)[1].__aexit__(None, None, None)
+            continue
+        own = sum(other == holder for other, _ in held)
+        by_addresses = sum(not other.is_user for other, _ in held)
+        may_have = len(held) < 4 and own < 2 and (holder.is_user or by_addresses < 3)
+        slot = slots.slot(holder)
+        if may_have:
+            await slot.__aenter__()
+            held.append((holder, slot))
+        else:
+            with pytest.raises(OwnShareUsed if own == 2 else NoFreeSlot):
+                await slot.__aenter__()
+    for _, last in held:
+        await last.__aexit__(None, None, None)
+
+
+async def test_a_request_waits_for_a_slot() -> None:
+    slots = SharedSlots(replace(SHARES, wait_seconds=60))
+    async with AsyncExitStack() as first:
+        for _ in range(2):
+            await first.enter_async_context(slots.slot(ADDRESSES[0]))
+        log: list[str] = []
+
+        async def take(holder: SlotHolder, name: str) -> None:
+            async with slots.slot(holder):
+                log.append(name)
+
+        waiting = asyncio.create_task(take(ADDRESSES[0], "same address"))
+        await asyncio.sleep(0)
+        await take(USERS[0], "a user")
+        await take(ADDRESSES[1], "another address")
+        assert log == ["a user", "another address"]
+    await waiting
+    assert log[-1] == "same address"
+
+
+async def test_a_cancelled_wait_leaves_nothing_behind() -> None:
+    slots = SharedSlots(replace(SHARES, wait_seconds=60, total=1, reserved_for_users=0))
+
+    async def take() -> None:
+        async with slots.slot(USERS[1]):
+            await asyncio.Event().wait()
+
+    async with slots.slot(USERS[0]):
+        waiting = asyncio.create_task(take())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+    granted_late = asyncio.create_task(take())
+    async with asyncio.timeout(60):
+        while not slots._held[USERS[1]]:
+            await asyncio.sleep(0)
+    granted_late.cancel()
+    await asyncio.wait([granted_late])
+    async with slots.slot(USERS[2]):
+        pass
+
+
+async def test_few_requests_wait() -> None:
+    slots = SharedSlots(replace(SHARES, wait_seconds=60, total=1, reserved_for_users=0, max_waiting=1))
+    async with slots.slot(USERS[0]):
+        waiting = asyncio.create_task(slots.slot(USERS[1]).__aenter__())
+        await asyncio.sleep(0)
+        with pytest.raises(NoFreeSlot):
+            await slots.slot(USERS[2]).__aenter__()
+        waiting.cancel()
+        await asyncio.wait([waiting])

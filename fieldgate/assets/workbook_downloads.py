@@ -11,10 +11,9 @@ import msgspec
 
 from fieldgate.assets.content_sheets import MalformedContent, content_sheets
 from fieldgate.assets.workbook_writer import TooLargeForWorkbook, write_workbook
-from fieldgate.concurrency import FairSlots, NoFreeSlot
+from fieldgate.concurrency import FairSlots, NoFreeSlot, SlotHolder
 from fieldgate.errors import NotFound, ServiceUnavailable
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import Caller
 
 XLSX_SUFFIX, XLS_SUFFIX = ".xlsx", ".xls"
 MEDIA_TYPES = {
@@ -49,17 +48,17 @@ class WorkbookWriter:
 
     async def write(
         self,
-        caller: Caller,
+        holder: SlotHolder,
         load_content: Callable[[], Awaitable[Mapping[str, Any]]],
         title: str | None,
         created: datetime,
     ) -> WorkbookFile:
         """Write a workbook. Equal arguments give equal bytes. Content is loaded last, so that few forms are in memory.
 
-        Anonymous callers count as one user.
+        An address without credentials counts as a user.
         """
         try:
-            async with self._slots.slot(caller.id):
+            async with self._slots.slot(holder):
                 data = await asyncio.to_thread(_write, await load_content(), title, created)
                 return WorkbookFile(data, XLSX_SUFFIX)
         except NoFreeSlot:

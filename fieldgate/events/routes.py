@@ -23,11 +23,12 @@ from fieldgate.events.search.event_search import EventPage, EventSearch
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.store import EventStore
 from fieldgate.events.visibility import audience_key, viewer_scope
-from fieldgate.http.injection import SeenVersions
+from fieldgate.http.injection import ClientAddress, SeenVersions
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Created, delete, get, get_list, put, raw
 from fieldgate.http.request.body_parsing import JSONObject
 from fieldgate.http.request.page_parsing import parse_integer
+from fieldgate.http.request.rate_limits import slot_holder
 from fieldgate.http.request.request_parsing import ParsedRequest
 from fieldgate.http.response.links import Link
 from fieldgate.http.response.responses import NO_STORE, Response
@@ -209,7 +210,12 @@ async def event_deleted_list(
     rate_cost=20,
 )
 async def event_export(
-    request: ParsedRequest, caller: Caller, query: FileFilters, reference: ReferenceStore, exporter: EventExporter
+    request: ParsedRequest,
+    caller: Caller,
+    client: ClientAddress,
+    query: FileFilters,
+    reference: ReferenceStore,
+    exporter: EventExporter,
 ) -> Response:
     reference_data = await reference.current()
     scope = viewer_scope(caller, reference_data)
@@ -221,7 +227,8 @@ async def event_export(
         NO_STORE,
     ]
     filters = msgspec.structs.replace(query, ordering=serializer.ordering or query.ordering)
-    return Response(200, headers, stream=exporter.stream(filters, scope, serializer, context))
+    stream = exporter.stream(filters, scope, serializer, context, slot_holder(caller, client.address))
+    return Response(200, headers, stream=stream)
 
 
 @get(

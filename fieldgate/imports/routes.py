@@ -141,7 +141,8 @@ async def import_creation(
     if options.destination_uid is not None:
         await _check_destination(user, destination_field(body), options.destination_uid, authorizer)
     if new_import is None:
-        new_import = parse_upload(body, settings.max_upload, await fetcher.fetch(body.url, settings.max_upload))
+        file = await fetcher.fetch(body.url, settings.max_upload, user.id)
+        new_import = parse_upload(body, settings.max_upload, file)
     return _accepted_response(await store.create(user.id, new_import, key))
 
 

@@ -1,7 +1,7 @@
 """The newest version of a form as a file: a workbook, or an XForm."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from functools import partial
 
 from fieldgate.assets.authorization import AssetAuthorizer, asset_not_found
@@ -10,6 +10,8 @@ from fieldgate.assets.routes.version_routes import xform_response
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.workbook_downloads import MEDIA_TYPES, WorkbookFile, WorkbookWriter, as_workbook
 from fieldgate.errors import Header, NotFound
+from fieldgate.http.injection import HandlerContext
+from fieldgate.http.request.rate_limits import slot_holder
 from fieldgate.http.response.attachment import attachment
 from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response, etag_matches, make_etag
 from fieldgate.i18n.messages import Message
@@ -27,7 +29,7 @@ class FormFiles:
     async def xform(self, uid: str, caller: Caller) -> Response:
         return await xform_response(uid, caller, self._authorizer, self._store)
 
-    async def workbook(self, uid: str, suffix: str, caller: Caller, headers: Mapping[bytes, bytes]) -> Response:
+    async def workbook(self, uid: str, suffix: str, caller: Caller, context: HandlerContext) -> Response:
         """The uploaded file if it is a workbook, otherwise one that is written from the content."""
         asset = await self._authorizer.authorize(uid, caller)
         if asset.asset_type == "collection":
@@ -36,14 +38,15 @@ class FormFiles:
         if row is None:
             raise asset_not_found(asset.uid)
         etag = make_etag("workbook", row.uid, row.name, suffix)
-        condition = headers.get(b"if-none-match")
+        condition = context.headers.get(b"if-none-match")
         if condition is not None and etag_matches(Response(200, [], etag=etag), condition):
             return Response(200, [PRIVATE_NO_CACHE], etag=etag)  # sent as 304
         workbook = await self._load_upload(row.file_id, suffix)
         if workbook is None:
             title = row.name if asset.asset_type in XFORM_TYPES else None
             load_content = partial(self._store.get_content, row.id)
-            workbook = await self._writer.write(caller, load_content, title, row.created_at)
+            holder = slot_holder(caller, context.client.address)
+            workbook = await self._writer.write(holder, load_content, title, row.created_at)
         sent: list[Header] = [
             (b"content-type", MEDIA_TYPES[workbook.suffix].encode()),
             attachment(row.name, workbook.suffix, fallback=asset.uid),

@@ -50,12 +50,12 @@ def _get_xform(path: str, *, in_schema: bool = True) -> OperationDecorator:
 
 @_get_workbook(ASSETS_PATH + "{uid}.xlsx")
 async def asset_workbook_xlsx(uid: str, caller: Caller, context: HandlerContext, files: FormFiles) -> Response:
-    return await files.workbook(uid, XLSX_SUFFIX, caller, context.headers)
+    return await files.workbook(uid, XLSX_SUFFIX, caller, context)
 
 
 @_get_workbook(ASSETS_PATH + "{uid}.xls", alternate_media_type=MEDIA_TYPES[XLS_SUFFIX])
 async def asset_workbook_xls(uid: str, caller: Caller, context: HandlerContext, files: FormFiles) -> Response:
-    return await files.workbook(uid, XLS_SUFFIX, caller, context.headers)
+    return await files.workbook(uid, XLS_SUFFIX, caller, context)
 
 
 @_get_xform(ASSETS_PATH + "{uid}.xml")
@@ -67,14 +67,14 @@ async def asset_xform_xml(uid: str, caller: Caller, files: FormFiles) -> Respons
 async def named_workbook_xlsx(
     uid: str, name: str, caller: Caller, context: HandlerContext, files: FormFiles
 ) -> Response:
-    return await files.workbook(_check_name(uid, name), XLSX_SUFFIX, caller, context.headers)
+    return await files.workbook(_check_name(uid, name), XLSX_SUFFIX, caller, context)
 
 
 @_get_workbook(ASSETS_PATH + "{uid}/{name}.xls", in_schema=False)
 async def named_workbook_xls(
     uid: str, name: str, caller: Caller, context: HandlerContext, files: FormFiles
 ) -> Response:
-    return await files.workbook(_check_name(uid, name), XLS_SUFFIX, caller, context.headers)
+    return await files.workbook(_check_name(uid, name), XLS_SUFFIX, caller, context)
 
 
 @_get_xform(ASSETS_PATH + "{uid}/{name}.xml", in_schema=False)

@@ -10,7 +10,8 @@ from contextlib import aclosing, suppress
 
 import msgspec
 
-from fieldgate.errors import ServiceUnavailable
+from fieldgate.concurrency import NoFreeSlot, OwnShareUsed, SharedSlots, SlotHolder, SlotShares
+from fieldgate.errors import ServiceUnavailable, TooManyRequests
 from fieldgate.events.document_templates import TemplateRenderer
 from fieldgate.events.event_writer import HISTORY_RETENTION
 from fieldgate.events.export.file_context import FileContext
@@ -23,12 +24,22 @@ from fieldgate.events.store import EventStore
 from fieldgate.events.versioned_reads import SnapshotExpired
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.pagination import PageRequest
 
 BATCH_SIZE = 500  # events
 ID_BATCH_SIZE = 20_000
 MAX_CONCURRENT_EXPORTS = 4  # in one process
+# Readers choose how long an export takes: those without credentials never have all, and nobody has more than two.
+EXPORT_SHARES = SlotShares(
+    total=MAX_CONCURRENT_EXPORTS,
+    per_user=2,
+    per_address=2,
+    reserved_for_users=1,
+    wait_seconds=10.0,
+    max_waiting=16,
+)
+RETRY_SECONDS = 60
 # Half of the time for which an earlier state can be read.
 MAX_SNAPSHOT_AGE_SECONDS = HISTORY_RETENTION.total_seconds() / 2
 
@@ -51,34 +62,46 @@ class EventExporter:
         search: EventSearch,
         store: EventStore,
         *,
-        max_concurrent: int = MAX_CONCURRENT_EXPORTS,
+        shares: SlotShares = EXPORT_SHARES,
         batch_size: int = BATCH_SIZE,
         max_snapshot_age: float = MAX_SNAPSHOT_AGE_SECONDS,
     ) -> None:
         self._search = search
         self._store = store
-        self._max_concurrent = max_concurrent
+        self._slots = SharedSlots(shares)
         self._batch_size = batch_size
         self._max_snapshot_age = max_snapshot_age
-        self._running = 0
 
     async def stream(
-        self, filters: EventFilters, scope: ViewerScope, serializer: EventSerializer, context: FileContext
+        self,
+        filters: EventFilters,
+        scope: ViewerScope,
+        serializer: EventSerializer,
+        context: FileContext,
+        holder: SlotHolder,
     ) -> Chunks:
-        """Yield the file in chunks."""
-        if self._running >= self._max_concurrent:
-            raise ServiceUnavailable(
-                Message("Too many exports are running. Please try again in a minute."),
-                retry_after_seconds=60,
-            )
-        self._running += 1
+        """Yield the file in chunks. A slot of the holder is taken until the file is complete or the client is gone."""
         try:
-            records = self._record_batches(filters, scope, context.language)
-            async with aclosing(records), aclosing(serializer.stream(records, context)) as chunks:
-                async for chunk in chunks:
-                    yield chunk
-        finally:
-            self._running -= 1
+            async with self._slots.slot(holder):
+                records = self._record_batches(filters, scope, context.language)
+                async with aclosing(records), aclosing(serializer.stream(records, context)) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
+        except OwnShareUsed as refusal:
+            raise TooManyRequests(
+                PluralMessage(
+                    "{count} export for you or your address is running already. Wait until it is finished, then try "
+                    "again.",
+                    "{count} exports for you or your address are running already. Wait until one is finished, then try "
+                    "again.",
+                    refusal.count,
+                ),
+                RETRY_SECONDS,
+            ) from None
+        except NoFreeSlot:
+            raise ServiceUnavailable(
+                Message("Too many exports are running. Please try again in a minute."), RETRY_SECONDS
+            ) from None
 
     async def _record_batches(self, filters: EventFilters, scope: ViewerScope, language: Language) -> RecordBatches:
         """Yield all matching records in batches.

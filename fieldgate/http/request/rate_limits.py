@@ -17,10 +17,12 @@ from time import monotonic
 from typing import Protocol
 
 from fieldgate.cache import BoundedCache
+from fieldgate.concurrency import SlotHolder
 from fieldgate.errors import Header, TooManyRequests
 from fieldgate.http.request.arrival_table import ArrivalTable
 from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.i18n.messages import PluralMessage
+from fieldgate.identity import Caller
 from fieldgate.settings import RateQuota, Settings
 
 READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -244,3 +246,8 @@ def network_of(address: str) -> str:
     if parsed.ipv4_mapped is not None:
         return str(parsed.ipv4_mapped)
     return str(ipaddress.ip_network((int(parsed) >> 64 << 64, 64)))
+
+
+def slot_holder(caller: Caller, address: str) -> SlotHolder:
+    """Who holds a slot for long work: the user, or the address of a caller without credentials."""
+    return SlotHolder(network_of(address), is_user=False) if caller.id is None else SlotHolder(caller.id, is_user=True)

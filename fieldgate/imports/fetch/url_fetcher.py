@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 FETCH_TIMEOUT_SECONDS = 20.0  # for name lookup, redirects and the file; shorter than the server waits when it stops
 MAX_CONCURRENT_FETCHES = 8  # per process: each may hold a whole file in memory
+MAX_FETCHES_PER_USER = 4
 
 
 class URLFetcher:
@@ -37,14 +39,19 @@ class URLFetcher:
             self._downloader = safe_download.SafeDownloader(hosts, resolve, may_connect, ssl_context)
         self._timeout = timeout
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_FETCHES)
+        self._fetches = Counter[int]()  # under way, by user
 
-    async def fetch(self, text: str, max_bytes: int) -> UploadedFile:
-        """Return the file at an address. Raise ValidationError if it cannot be fetched."""
+    async def fetch(self, text: str, max_bytes: int, user_id: int) -> UploadedFile:
+        """Return the file at an address. Raise ValidationError if it cannot be fetched.
+
+        A slow host holds a slot for long, so a user cannot have all of them.
+        """
         if self._downloader is None:
             raise url_error(Message("This service does not fetch files from other hosts. Send the file itself."))
         url = self._downloader.validate_url(text)
-        if self._slots.locked():
+        if self._slots.locked() or self._fetches[user_id] >= MAX_FETCHES_PER_USER:
             raise ServiceUnavailable
+        self._fetches[user_id] += 1
         try:
             async with self._slots, asyncio.timeout(self._timeout):
                 return await self._downloader.download(url, max_bytes)
@@ -57,3 +64,7 @@ class URLFetcher:
                     seconds,
                 )
             ) from None
+        finally:
+            self._fetches[user_id] -= 1
+            if not self._fetches[user_id]:
+                del self._fetches[user_id]

@@ -15,12 +15,13 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.imports.fetch.public_addresses import IPAddress, is_public
 from fieldgate.imports.fetch.safe_download import MAX_REDIRECTS
-from fieldgate.imports.fetch.url_fetcher import MAX_CONCURRENT_FETCHES, URLFetcher
+from fieldgate.imports.fetch.url_fetcher import MAX_CONCURRENT_FETCHES, MAX_FETCHES_PER_USER, URLFetcher
 from fieldgate.metrics.access_log import logging_config
 from tests.imports.fake_host import FakeHost, ok_response, redirect_response, serve_fake_host, status_response
 
 BOOK = b"PK\x03\x04 a workbook"
 MIB = 1024 * 1024
+USER = 7
 MAX_TIMEOUT_SECONDS = 30.0
 
 NOT_PUBLIC = [
@@ -44,7 +45,7 @@ async def fake_host() -> AsyncIterator[FakeHost]:
 
 async def error_message(fetcher: URLFetcher, url: str, limit: int = MIB) -> str:
     with pytest.raises(ValidationError) as error:
-        await fetcher.fetch(url, limit)
+        await fetcher.fetch(url, limit, USER)
     assert list(error.value.fields) == ["url"]
     return translate(error.value.fields["url"][0], Language.ENGLISH)
 
@@ -62,7 +63,7 @@ def test_public_addresses(text: str) -> None:
 
 
 async def test_fetched_file_and_request_headers(fake_host: FakeHost) -> None:
-    fetched = await fake_host.fetcher().fetch(fake_host.url(), len(BOOK))
+    fetched = await fake_host.fetcher().fetch(fake_host.url(), len(BOOK), USER)
     assert (fetched.data, fetched.name) == (BOOK, "household.xlsx")
     assert fake_host.headers["host"] == f"forms.example.org:{fake_host.port}"
     assert fake_host.headers["accept-encoding"] == "identity"
@@ -85,7 +86,7 @@ async def test_fetched_file_and_request_headers(fake_host: FakeHost) -> None:
 )
 async def test_file_names(fake_host: FakeHost, path: str, requested: str, header: str, name: str) -> None:
     fake_host.responses[requested] = ok_response(BOOK, *([header] if header else []))
-    assert (await fake_host.fetcher().fetch(fake_host.url(path), MIB)).name == name
+    assert (await fake_host.fetcher().fetch(fake_host.url(path), MIB, USER)).name == name
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ async def test_listed_hosts(fake_host: FakeHost, hosts: Sequence[str], url: str)
     names = ("forms.example.org", "xn--mnchen-3ya.example", "a.xn--mnchen-3ya.example")
     listed = [entry.format(port=fake_host.port) for entry in hosts]
     fetcher = fake_host.fetcher(dict.fromkeys(names, ("127.0.0.1",)), hosts=listed)
-    assert (await fetcher.fetch(url.format(port=fake_host.port), MIB)).data == BOOK
+    assert (await fetcher.fetch(url.format(port=fake_host.port), MIB, USER)).data == BOOK
 
 
 @pytest.mark.parametrize(
@@ -197,13 +198,13 @@ async def test_connection_uses_the_checked_address(fake_host: FakeHost) -> None:
         return True
 
     fetcher = fake_host.fetcher(resolve=changing, may_connect=watch)
-    assert (await fetcher.fetch(fake_host.url(), MIB)).data == BOOK
+    assert (await fetcher.fetch(fake_host.url(), MIB, USER)).data == BOOK
     assert checked == [ip_address("127.0.0.1")]
 
 
 async def test_next_address_is_tried(fake_host: FakeHost) -> None:
     fetcher = fake_host.fetcher({"forms.example.org": ("127.0.0.2", "127.0.0.1")})
-    assert (await fetcher.fetch(fake_host.url(), MIB)).data == BOOK
+    assert (await fetcher.fetch(fake_host.url(), MIB, USER)).data == BOOK
     nobody = fake_host.fetcher({"forms.example.org": ("127.0.0.2", "127.0.0.3")})
     assert "could not be fetched from forms.example.org" in await error_message(nobody, fake_host.url())
 
@@ -215,7 +216,7 @@ async def test_redirects_are_followed(fake_host: FakeHost) -> None:
         "/v2/form?x=1": redirect_response(fake_host.url("/stored.xlsx", "files.example.org"), 307),
         "/stored.xlsx": ok_response(BOOK),
     }
-    fetched = await fetcher.fetch(fake_host.url("/latest"), MIB)
+    fetched = await fetcher.fetch(fake_host.url("/latest"), MIB, USER)
     assert (fetched.data, fetched.name) == (BOOK, "stored.xlsx")
     assert fake_host.headers["host"] == f"files.example.org:{fake_host.port}"
     assert fake_host.resolved_names == ["forms.example.org", "forms.example.org", "files.example.org"]
@@ -291,7 +292,7 @@ async def test_oversized_file_by_header_or_content(fake_host: FakeHost) -> None:
     fake_host.responses |= {"/endless": endless, "/declared": b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n"}
     for path in ("/endless", "/declared", "/household.xlsx"):
         with pytest.raises(PayloadTooLarge):
-            await fake_host.fetcher().fetch(fake_host.url(path), len(BOOK) - 1)
+            await fake_host.fetcher().fetch(fake_host.url(path), len(BOOK) - 1, USER)
     await asyncio.wait_for(disconnected.wait(), 10)
 
 
@@ -300,7 +301,7 @@ async def test_compressed_response_is_refused(fake_host: FakeHost, coding: str) 
     fake_host.responses["/bomb"] = ok_response(gzip.compress(bytes(10 * MIB)), f"Content-Encoding: {coding}")
     assert "sends the file compressed" in await error_message(fake_host.fetcher(), fake_host.url("/bomb"))
     fake_host.responses["/plain"] = ok_response(BOOK, "Content-Encoding: Identity")
-    assert (await fake_host.fetcher().fetch(fake_host.url("/plain"), MIB)).data == BOOK
+    assert (await fake_host.fetcher().fetch(fake_host.url("/plain"), MIB, USER)).data == BOOK
 
 
 @pytest.mark.parametrize("start", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["head", "body"])
@@ -349,26 +350,31 @@ async def test_concurrent_fetches_are_limited(fake_host: FakeHost) -> None:
 
     fake_host.responses["/held"] = held
     fetcher = fake_host.fetcher()
-    under_way = [asyncio.create_task(fetcher.fetch(fake_host.url("/held"), MIB)) for _ in range(MAX_CONCURRENT_FETCHES)]
-    for _ in under_way:
+    under_way = []
+    for number in range(MAX_CONCURRENT_FETCHES):
+        user = number // MAX_FETCHES_PER_USER
+        under_way.append(asyncio.create_task(fetcher.fetch(fake_host.url("/held"), MIB, user)))
         await asyncio.wait_for(waiting.acquire(), 10)
+        if number == MAX_FETCHES_PER_USER - 1:
+            with pytest.raises(ServiceUnavailable):
+                await fetcher.fetch(fake_host.url(), MIB, user)
     with pytest.raises(ServiceUnavailable):
-        await fetcher.fetch(fake_host.url(), MIB)
+        await fetcher.fetch(fake_host.url(), MIB, USER)
     released.set()
     assert {fetched.data for fetched in await asyncio.gather(*under_way)} == {BOOK}
-    assert (await fetcher.fetch(fake_host.url(), MIB)).data == BOOK
+    assert (await fetcher.fetch(fake_host.url(), MIB, USER)).data == BOOK
 
 
 async def test_proxy_variables_are_ignored(fake_host: FakeHost, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    assert (await fake_host.fetcher().fetch(fake_host.url(), MIB)).data == BOOK
+    assert (await fake_host.fetcher().fetch(fake_host.url(), MIB, USER)).data == BOOK
 
 
 async def test_queries_and_headers_are_not_logged(fake_host: FakeHost, caplog: pytest.LogCaptureFixture) -> None:
     fake_host.responses["/x?key=secret"] = ok_response(BOOK, "Set-Cookie: secret")
     with caplog.at_level(logging.DEBUG):
-        await fake_host.fetcher().fetch(fake_host.url("/x?key=secret"), MIB)
+        await fake_host.fetcher().fetch(fake_host.url("/x?key=secret"), MIB, USER)
     records = [record for record in caplog.records if "secret" in record.getMessage()]
     assert records
     loggers = logging_config("debug")["loggers"]
@@ -390,7 +396,7 @@ async def test_tls_verifies_the_host_name() -> None:
             "/down": redirect_response(fake_host.url(scheme="http")),
         }
         fetcher = fake_host.fetcher(names, ssl_context=ours)
-        assert (await fetcher.fetch(fake_host.url(scheme="https"), MIB)).data == BOOK
+        assert (await fetcher.fetch(fake_host.url(scheme="https"), MIB, USER)).data == BOOK
         assert "could not be fetched" in await error_message(
             fetcher, fake_host.url(host="other.example.org", scheme="https")
         )
