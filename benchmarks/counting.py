@@ -132,6 +132,7 @@ class ASGIClient:
             headers.append((b"if-none-match", etag))
         if hot.body:
             headers.append((b"content-type", f"multipart/form-data; boundary={BOUNDARY}".encode()))
+            headers.append((b"content-length", str(len(hot.body)).encode()))
         method = "POST" if hot.body else "GET"
         scope = {
             "type": "http", "method": method, "scheme": "http", "path": path, "raw_path": path.encode(),

@@ -81,7 +81,11 @@ class AccountAuthenticator:
         with self._queue.place(queued_as):
             lane = await self._throttle.find_lane(username, client, device)
             async with self._queue.turn(queued_as, lane):
-                row = await self._check_password(username, password, client, device)
+                try:
+                    row = await self._check_password(username, password, client, device)
+                except Unauthorized:
+                    self._queue.record_failure(queued_as)
+                    raise
         self._verified.put(proof, row.password_hash)
         return row
 

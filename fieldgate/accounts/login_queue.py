@@ -89,10 +89,11 @@ class LoginQueue:
             raise
 
     def _start_next(self) -> None:
-        """Give the turn to the first client of the first lane, which then goes behind the others."""
+        """Give the turn to a client of the first lane: the one with fewest attempts, as a person has only one."""
         for lane, waiting in self._lanes.items():
             while waiting and self._may_start(lane):
-                client, futures = next(iter(waiting.items()))
+                client = min(waiting, key=lambda each: len(waiting[each]))
+                futures = waiting[client]
                 future = futures.popleft()
                 self._waiting -= 1
                 if futures:
@@ -102,6 +103,12 @@ class LoginQueue:
                 if not future.done():
                     self._free -= 1
                     future.set_result(None)
+
+    def record_failure(self, client: str) -> None:
+        """Move the other attempts of a new client to the last lane."""
+        futures = self._lanes[Lane.NEW].pop(client, None)
+        if futures is not None:
+            self._lanes[Lane.FAILED].setdefault(client, deque()).extend(futures)
 
     def _drop_one_behind(self, client: str, lane: Lane) -> bool:
         """Refuse the last attempt of the client with most of them, in a later lane, or in this one if it has more."""

@@ -33,7 +33,27 @@ async def serve(queue: LoginQueue, arrivals: Sequence[tuple[str, Lane]]) -> list
 async def test_clients_take_turns() -> None:
     flood = [("guesser", Lane.NEW)] * 5
     served = await serve(LoginQueue(1), [*flood, ("amina", Lane.NEW), ("zahra", Lane.NEW)])
-    assert served == ["guesser", "amina", "zahra", "guesser", "guesser", "guesser", "guesser"]
+    assert served == ["amina", "zahra", *["guesser"] * 5], "those with fewest attempts first"
+    served = await serve(LoginQueue(1), [("a", Lane.NEW), ("a", Lane.NEW), ("b", Lane.NEW), ("b", Lane.NEW)])
+    assert served == ["a", "a", "b", "b"]
+
+
+async def test_failure_moves_the_other_attempts_to_the_last_lane() -> None:
+    queue = LoginQueue(1)
+    served: list[str] = []
+
+    async def attempt(client: str) -> None:
+        async with queue.turn(client, Lane.NEW):
+            served.append(client)
+
+    async with asyncio.TaskGroup() as tasks, queue.turn("guesser", Lane.NEW):
+        for client in ("guesser", "amina"):
+            tasks.create_task(attempt(client))
+        await asyncio.sleep(0)
+        queue.record_failure("guesser")
+        queue.record_failure("nobody")
+    assert served == ["amina", "guesser"]
+    assert (queue._free, queue._waiting) == (1, 0)
 
 
 async def test_known_clients_come_first_and_those_that_failed_last() -> None:

@@ -34,6 +34,8 @@ class BodyReader:
 class IncomingBody:
     """Reads a body once. `close` frees what it holds; files that were uploaded cannot be read after that."""
 
+    __slots__ = ("_client", "_files", "_headers", "_memory", "_reader", "_receive", "_reservation")
+
     def __init__(
         self, reader: BodyReader | None, receive: Receive, headers: Mapping[bytes, bytes], client: str
     ) -> None:
@@ -44,7 +46,7 @@ class IncomingBody:
         self._reader = reader
         self._reservation: Reservation | None = None
         self._files: list[SpooledBytes] = []
-        self._held = AsyncExitStack()
+        self._memory: AsyncExitStack | None = None
 
     async def read(self, limit: BodyLimit) -> bytes:
         """The whole body in memory."""
@@ -62,15 +64,13 @@ class IncomingBody:
 
     async def read_fields(self, limit: BodyLimit, encoded: frozenset[str] = frozenset()) -> dict[str, Any]:
         """The fields of a body in any media type. The fields named in `encoded` become `EncodedJSON`."""
-        boundary = self._boundary()
-        if boundary is None or self._is_small():
+        if self._is_small() or (boundary := self._boundary()) is None:
             return await body_parsing.parse_fields(self._headers, await self.read(limit), encoded)
         return body_parsing.keep_encoded(body_parsing.unique_fields(await self._read_parts(boundary, limit)), encoded)
 
     async def read_form(self, limit: BodyLimit) -> FormValues:
         """The fields of an HTML form."""
-        boundary = self._boundary()
-        if boundary is None or self._is_small():
+        if self._is_small() or (boundary := self._boundary()) is None:
             return await body_parsing.parse_form(self._headers, await self.read(limit))
         return body_parsing.group_fields(await self._read_parts(boundary, limit))
 
@@ -80,7 +80,9 @@ class IncomingBody:
         if self._reservation is not None:
             self._reservation.release()
             self._reservation = None
-        await self._held.aclose()
+        if self._memory is not None:
+            await self._memory.aclose()
+            self._memory = None
 
     @property
     def _limits(self) -> BodyReader:
@@ -137,7 +139,8 @@ class IncomingBody:
 
     async def _hold_memory(self, size: int) -> None:
         """Wait for memory; it is held until the request ends."""
-        await self._held.enter_async_context(self._limits.memory.hold(size))
+        self._memory = AsyncExitStack()
+        await self._memory.enter_async_context(self._limits.memory.hold(size))
 
 
 def _part_value(part: Part) -> str | UploadedFile:
