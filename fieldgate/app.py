@@ -38,6 +38,7 @@ from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, sqlite_file
 from fieldgate.db.one_time_keys import OneTimeKeys
+from fieldgate.db.read_replica import ReadReplica
 from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.db.use_lock import shared_use
 from fieldgate.events import routes as event_routes
@@ -153,7 +154,8 @@ def build_app(
     templates = PageTemplates(files)
     internal_client = InternalClient()
     reference = ReferenceStore(database, data_versions)
-    event_store = EventStore(database, data_versions)
+    replica = ReadReplica(settings.replica_url, data_versions) if settings.replica_url else None
+    event_store = EventStore(database, data_versions, replica)
     events = EventSearch(
         event_store,
         reference,
@@ -207,6 +209,8 @@ def build_app(
     async def lifespan() -> AsyncIterator[None]:
         with shared_use(sqlite_file(settings.database)):
             await data_versions.start()
+            if replica is not None:
+                await replica.start()
             background = [asyncio.create_task(work) for work in (events.warm(), rebuilder.watch(), database.watch())]
             try:
                 yield
@@ -217,6 +221,8 @@ def build_app(
                 sandbox.close()
                 await authenticator.close()
                 await events.stop()
+                if replica is not None:
+                    await replica.stop()
                 await data_versions.stop()
                 await readiness.monitor.stop()
                 await database.close()

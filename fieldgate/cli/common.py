@@ -27,7 +27,8 @@ from fieldgate.db.identity_marker import (
     read_marker,
     write_marker,
 )
-from fieldgate.db.schema import REQUIRED_REVISION, UNFINISHED_COPY, current_revision, upgrade
+from fieldgate.db.postgres_url import PostgresURL
+from fieldgate.db.schema import UNFINISHED_COPY, SchemaStatus, UnsupportedSchema, read_state, upgrade
 from fieldgate.db.use_lock import DatabaseInUse, shared_use
 from fieldgate.settings import BadSetting, Settings
 
@@ -76,17 +77,17 @@ def in_use(settings: Settings) -> Iterator[None]:
 @asynccontextmanager
 async def _opened(database: Database, settings: Settings, *, creates: bool) -> AsyncIterator[None]:
     try:
-        revision = await current_revision(database)
-        refuse_unfinished_copy(revision)
-        if revision is None and not (creates and database.is_sqlite):
-            raise _missing_database(settings, f"{_address(database)} has no tables of Fieldgate.")
-        if revision is None:
+        state = await read_state(database)
+        refuse_unfinished_copy(state.revision)
+        if state.status is SchemaStatus.EMPTY and not (creates and database.is_sqlite):
+            raise _missing_database(settings, f"{database.address} has no tables of Fieldgate.")
+        if state.status is SchemaStatus.EMPTY:
             announce_creation(database)
         if database.is_sqlite:
-            await upgrade(database)
+            await upgrade_schema(database)
             mark_database(database)
-        elif revision != REQUIRED_REVISION:
-            raise click.ClickException("The database does not have the schema of this release. Run: fieldgate migrate")
+        elif not state.is_usable:
+            raise click.ClickException(state.message)
         yield
     finally:
         await database.close()
@@ -101,6 +102,7 @@ def connect(settings: Settings, *, creates: bool, accepts_any: bool = False) -> 
         file = sqlite_file(settings.database)
         if file is not None and not creates and not (file.is_file() and file.stat().st_size):
             raise _missing_database(settings, f"There is no database at {file.absolute()}.")
+        _check_replica(settings, is_sqlite=file is not None)
         if file is not None and not accepts_any:
             _check_identity(file)
         return Database(settings.database)
@@ -140,9 +142,28 @@ def refuse_unfinished_copy(revision: str | None) -> None:
         raise click.ClickException("The database is an unfinished copy. Run `fieldgate db copy` again to finish it.")
 
 
+def _check_replica(settings: Settings, *, is_sqlite: bool) -> None:
+    if not settings.replica_url:
+        return
+    if is_sqlite:
+        raise click.ClickException("FIELDGATE_REPLICA_URL: SQLite has no replicas. It needs FIELDGATE_DATABASE_URL.")
+    try:
+        PostgresURL.parse(settings.replica_url)
+    except ValueError as error:
+        raise click.ClickException(f"FIELDGATE_REPLICA_URL: {error}") from None
+
+
+async def upgrade_schema(database: Database) -> None:
+    """Upgrade the database to the schema of this release, unless it can be used as it is."""
+    try:
+        await upgrade(database)
+    except UnsupportedSchema as error:
+        raise click.ClickException(str(error)) from None
+
+
 def announce_creation(database: Database) -> None:
     """Say on standard error that a new database is created, and where."""
-    click.echo(f"Creating a new database: {_address(database)}", err=True)
+    click.echo(f"Creating a new database: {database.address}", err=True)
 
 
 def _missing_database(settings: Settings, what: str) -> click.ClickException:
@@ -152,13 +173,6 @@ def _missing_database(settings: Settings, what: str) -> click.ClickException:
     return click.ClickException(
         f"{what} Check {setting}. If it is right, create the database. Run: fieldgate migrate{option}"
     )
-
-
-def _address(database: Database) -> str:
-    """The path of an SQLite file, or the URL of a PostgreSQL database without its password."""
-    if database.is_sqlite:
-        return str(Path(str(database.url.database)).absolute())
-    return database.url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
 
 
 def with_account_store(

@@ -60,7 +60,7 @@ _SQLITE_PRAGMAS = (
 
 
 class Database:
-    def __init__(self, database_url: str, *, command_timeout: float = COMMAND_TIMEOUT) -> None:
+    def __init__(self, database_url: str, *, command_timeout: float | None = COMMAND_TIMEOUT) -> None:
         self.url = _driver_url(database_url)
         file = sqlite_file(database_url)
         self.is_sqlite = file is not None

@@ -46,7 +46,7 @@ class PooledConnection(asyncpg.Connection):  # type: ignore[misc]
 class PostgresConnector:
     """Opens connections for one URL, and remembers what it learned about the server."""
 
-    def __init__(self, url: PostgresURL, command_timeout: float) -> None:
+    def __init__(self, url: PostgresURL, command_timeout: float | None) -> None:
         self._url = url
         self._command_timeout = command_timeout
         self._last_host: tuple[str, int] | None = None

@@ -7,7 +7,7 @@ from fieldgate.db.outages import Outage
 
 
 class DatabaseReadiness:
-    """Ready when the database can be read and written, and its schema is the one this release needs."""
+    """Ready when the database can be read and written, and its schema is one that this release supports."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -17,5 +17,4 @@ class DatabaseReadiness:
         return await self.monitor.check()
 
     async def _check_schema(self) -> Outage | None:
-        is_current = await schema.current_revision(self._database) == schema.REQUIRED_REVISION
-        return None if is_current else Outage.SCHEMA
+        return None if (await schema.read_state(self._database)).is_usable else Outage.SCHEMA

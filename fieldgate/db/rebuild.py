@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import case, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db.database import Database
@@ -152,6 +152,8 @@ class Rebuilder(Generic[Row]):
         return await self._stored.load_batch(START, include_current=False) is not None
 
     def _needs_work(self, state: RebuildState) -> bool:
+        if max(state.format, state.target or 0) > self._stored.format:
+            return False  # a newer release rebuilds: during a rolling upgrade, nobody must undo its work
         return state.format != self._stored.format or state.target is not None
 
     async def _run_under_lease(self, *, is_forced: bool, on_progress: ProgressCallback, pauses: bool) -> None:
@@ -198,14 +200,33 @@ class Rebuilder(Generic[Row]):
         async with self._database.transaction() as connection:
             await self._stored.lock(connection)
             await self._lease.renew(connection)
-            # Without a new format, rows were rebuilt that indexes have loaded already.
-            is_forced = state.is_forced or state.format == self._stored.format
-            await self._stored.finish(connection, state.format, is_forced=is_forced)
-            await connection.execute(self._update(format=self._stored.format, target=None, is_forced=False))
+            ending = self._update(format=self._stored.format, target=None, is_forced=False)
+            is_finished = (await connection.execute(ending.where(rebuilds.c.target == state.target))).rowcount > 0
+            if is_finished:
+                # Without a new format, rows were rebuilt that indexes have loaded already.
+                is_forced = state.is_forced or state.format == self._stored.format
+                await self._stored.finish(connection, state.format, is_forced=is_forced)
+        if not is_finished:  # see `record_old_rows`
+            log.info("an earlier release wrote %s meanwhile, rebuilding those", self._stored.name)
+            await self._run_batches(await self._begin(False), on_progress, pauses=pauses)
+            return
         log.info("rebuilt %s in format %d: %d rows", self._stored.name, self._stored.format, state.done)
 
     def _update(self, **values: Any) -> Any:
         return update(rebuilds).where(rebuilds.c.name == self._stored.name).values(**values)
+
+
+async def record_old_rows(connection: AsyncConnection, name: str, written_format: int) -> None:
+    """Record, in the transaction of a writer, that it writes rows in an older format than others have.
+
+    This is for a process that runs on after an upgrade. It takes back that all rows have the newer format, so that the
+    newer release rebuilds these rows, and does not answer from data that they lack until it has.
+    """
+    is_newer = or_(rebuilds.c.format > written_format, rebuilds.c.target > written_format)
+    oldest = case((rebuilds.c.format > written_format, written_format), else_=rebuilds.c.format)
+    await connection.execute(
+        update(rebuilds).where(rebuilds.c.name == name, is_newer).values(format=oldest, target=None)
+    )
 
 
 def _log_step(state: RebuildState) -> int:

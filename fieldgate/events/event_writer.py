@@ -9,6 +9,7 @@ from sqlalchemy import insert, literal, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db import DataVersions, Timestamp, insert_rows, now
+from fieldgate.db.rebuild import record_old_rows
 from fieldgate.db.tables import topic_versions
 from fieldgate.events.derived import EVENT_FORMAT, derive
 from fieldgate.events.document_templates import build_list_template
@@ -17,6 +18,7 @@ from fieldgate.events.tables import deleted, documents, events, history, sources
 from fieldgate.events.visibility import Audience
 
 TOPIC = "events"
+FORMAT_NAME = "events"  # of the stored format in `rebuilds`
 HISTORY_RETENTION = timedelta(minutes=10)  # no reader lags that far behind
 BATCH_SIZE = 500  # rows of one statement
 
@@ -179,6 +181,7 @@ class EventWriter:
             await self._connection.execute(documents.update().where(documents.c.id == id_).values(new))
 
     async def _insert(self, fresh: Sequence[tuple[Event, bytes]], version: int, demo_ids: frozenset[int]) -> None:
+        await record_old_rows(self._connection, FORMAT_NAME, EVENT_FORMAT)
         for slug in await self.ids_by_slug([event.slug for event, _ in fresh if event.slug is not None]):
             raise SlugTaken(slug)
         derived = [derive(event) for event, _ in fresh]

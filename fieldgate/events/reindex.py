@@ -11,13 +11,13 @@ from fieldgate.db import Database, DataVersions
 from fieldgate.db.rebuild import Batch, Rebuilder
 from fieldgate.db.tables import topic_versions
 from fieldgate.events.derived import EVENT_FORMAT, DerivedData, derive
-from fieldgate.events.event_writer import TOPIC
+from fieldgate.events.event_writer import FORMAT_NAME, TOPIC
 from fieldgate.events.facets import FACETS
 from fieldgate.events.figures import FIGURES_SINCE
 from fieldgate.events.model import unpack
 from fieldgate.events.search.sql_filters import SQL_FILTERS
-from fieldgate.events.store import FORMAT_NAME, REBUILD_TOPIC
 from fieldgate.events.tables import documents, events, words
+from fieldgate.events.versioned_reads import REBUILD_TOPIC
 
 BATCH_SIZE = 500  # events of one transaction
 

@@ -6,6 +6,13 @@ from alembic import op
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}
 
+# What a downgrade deletes: queries that count it.
+LOSES: dict[str, str] = {}
+
 
 def upgrade() -> None:
     ${upgrades if upgrades else "pass"}
+
+
+def downgrade() -> None:
+    ${downgrades if downgrades else "pass"}

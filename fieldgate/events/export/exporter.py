@@ -19,7 +19,8 @@ from fieldgate.events.search import int_arrays
 from fieldgate.events.search.event_search import MAX_ATTEMPTS, EventSearch
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.search.int_arrays import Int64Array
-from fieldgate.events.store import EventStore, SnapshotExpired
+from fieldgate.events.store import EventStore
+from fieldgate.events.versioned_reads import SnapshotExpired
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message

@@ -24,7 +24,8 @@ from fieldgate.events.search.index import Index, RebuildRequired, intersection
 from fieldgate.events.search.ordering_fields import ORDERINGS, SourceOrdering
 from fieldgate.events.search.record_cache import RecordCache
 from fieldgate.events.search.sql_filters import SQL_FILTERS, SqlFilterContext
-from fieldgate.events.store import EventStore, IndexVersion, SnapshotExpired
+from fieldgate.events.store import EventStore
+from fieldgate.events.versioned_reads import IndexVersion, SnapshotExpired
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
@@ -256,7 +257,7 @@ class EventSearch:
             async with self._refresh_lock:
                 view = self._snapshot
                 if view is None or view.index_version.version < version:
-                    view = self._snapshot = await self._refresh(view)
+                    view = self._snapshot = await self._refresh(view, version)
         if view.versions[1] < reference_version:
             loaded_version, reference_data = await self._reference.current_with_version()
             view = self._snapshot = self._make_snapshot(view.index_version, view.index, reference_data, loaded_version)
@@ -282,12 +283,12 @@ class EventSearch:
             newer = self._make_snapshot(view.index_version, view.index, reference_data, version)
             return newer.render(template, language, scope)
 
-    async def _refresh(self, snapshot: EventSnapshot | None) -> EventSnapshot:
+    async def _refresh(self, snapshot: EventSnapshot | None, version: int) -> EventSnapshot:
         if snapshot is None:
-            return await self._build_snapshot()
+            return await self._build_snapshot(version)
         if self._rebuild_task is not None and not self._rebuild_task.done():
             return snapshot
-        changes = await self._store.load_changes(snapshot.index_version)
+        changes = await self._store.load_changes(snapshot.index_version, version)
         if changes is not None:
             index_version, rows, deleted_ids = changes
             with suppress(RebuildRequired):
@@ -300,12 +301,12 @@ class EventSearch:
                     record_cache = snapshot.record_cache.transfer_unchanged(changed_ids)
                 return self._make_snapshot(index_version, index, reference_data, version, record_cache)
         if len(snapshot.index) <= self._max_blocking_rebuild_events:
-            return await self._build_snapshot()
-        self._rebuild_task = asyncio.create_task(self._rebuild_in_background())
+            return await self._build_snapshot(version)
+        self._rebuild_task = asyncio.create_task(self._rebuild_in_background(version))
         return snapshot
 
-    async def _build_snapshot(self) -> EventSnapshot:
-        index_version, index = await self._store.load_index()
+    async def _build_snapshot(self, version: int) -> EventSnapshot:
+        index_version, index = await self._store.load_index(version)
         reference_version, reference_data = await self._reference.reload()
         return self._make_snapshot(index_version, index, reference_data, reference_version)
 
@@ -326,9 +327,9 @@ class EventSearch:
             record_cache or RecordCache(self._record_cache_bytes),
         )
 
-    async def _rebuild_in_background(self) -> None:
+    async def _rebuild_in_background(self, version: int) -> None:
         try:
-            self._snapshot = await self._build_snapshot()
+            self._snapshot = await self._build_snapshot(version)
         except Exception:  # the next request starts another rebuild
             log.exception("building the event index failed")
 

@@ -28,8 +28,9 @@ from fieldgate.events.export.serializers import NDJSON, SERIALIZERS, XLSX, Event
 from fieldgate.events.record_shapes import COLUMNS
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.search.filters import EventFilters
-from fieldgate.events.store import EventStore, SnapshotExpired
+from fieldgate.events.store import EventStore
 from fieldgate.events.tables import history
+from fieldgate.events.versioned_reads import SnapshotExpired
 from fieldgate.events.visibility import PUBLIC_SCOPE
 from fieldgate.http.operations import Operation, raw
 from fieldgate.http.response import responses

@@ -15,7 +15,8 @@ from fieldgate.db import Database, DataVersions
 from fieldgate.events.model import SOURCES, Event
 from fieldgate.events.search.event_search import RECORD_CACHE_BYTES, EventSearch, EventSnapshot, SingleFlightCache
 from fieldgate.events.search.filters import ORDERING_FIELDS, EventFilters
-from fieldgate.events.store import EventStore, SnapshotExpired
+from fieldgate.events.store import EventStore
+from fieldgate.events.versioned_reads import SnapshotExpired
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.pagination import PageRequest

@@ -6,6 +6,9 @@ from alembic import op
 revision = "0001"
 down_revision = None
 
+# What a downgrade deletes: queries that count it.
+LOSES = {"users": "SELECT count(*) FROM users WHERE id > 0"}
+
 
 def upgrade() -> None:
     op.create_table(
@@ -58,3 +61,8 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("key", name="pk_login_attempts"),
     )
     op.create_index("ix_login_attempts_last_at", "login_attempts", ["last_at"])
+
+
+def downgrade() -> None:
+    for table in ("login_attempts", "tokens", "users", "changes"):
+        op.drop_table(table)

@@ -6,6 +6,13 @@ from alembic import op
 revision = "0002"
 down_revision = "0001"
 
+# What a downgrade deletes: queries that count it.
+LOSES = {
+    "assets": "SELECT count(*) FROM assets",
+    "imports": "SELECT count(*) FROM imports",
+    "files": "SELECT count(*) FROM files",
+}
+
 
 def upgrade() -> None:
     op.create_table(
@@ -90,3 +97,8 @@ def upgrade() -> None:
     op.create_index("ix_imports_user_id_created_at_uid", "imports", ["user_id", "created_at", "uid"])
     op.create_index("ix_imports_status_lease_until", "imports", ["status", "lease_until"])
     op.create_index("ix_imports_file_id", "imports", ["file_id"])
+
+
+def downgrade() -> None:
+    for table in ("imports", "asset_versions", "assets", "files"):
+        op.drop_table(table)

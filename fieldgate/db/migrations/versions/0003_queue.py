@@ -26,6 +26,16 @@ def upgrade() -> None:
     _fill_keys()
 
 
+def downgrade() -> None:
+    op.drop_column("assets", "name_key")
+    # Nothing reads the digest, so any value will do.
+    op.add_column("files", sa.Column("digest", sa.LargeBinary(32), nullable=False, server_default=""))
+    op.drop_index("ix_imports_finished_at", "imports")
+    op.drop_index("ix_imports_user_id_claimed_at", "imports")
+    op.drop_index("ix_imports_user_id_id_lease_until", "imports")
+    op.create_index("ix_imports_status_lease_until", "imports", ["status", "lease_until"])
+
+
 def _fill_keys() -> None:
     assets = sa.table("assets", sa.column("id"), sa.column("name"), sa.column("name_key"))
     connection = op.get_bind()

@@ -8,6 +8,12 @@ from alembic import op
 revision = "0005"
 down_revision = "0004"
 
+# What a downgrade deletes: queries that count it.
+LOSES = {
+    "events": "SELECT count(*) FROM events",
+    "deleted events": "SELECT count(*) FROM deleted_events",
+}
+
 
 def _id() -> sa.Column[int]:
     kind = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
@@ -76,3 +82,9 @@ def upgrade() -> None:
     op.bulk_insert(changes, [{"topic": "events", "version": 0}, {"topic": "identity", "version": secrets.randbits(62)}])
     op.create_index("ix_deleted_events_version", "deleted_events", ["version"])
     op.create_index("ix_deleted_events_deleted_at_id", "deleted_events", ["deleted_at", "id"])
+
+
+def downgrade() -> None:
+    for table in ("deleted_events", "event_history", "event_words", "event_documents", "events"):
+        op.drop_table(table)
+    op.execute("DELETE FROM changes WHERE topic IN ('events', 'identity')")

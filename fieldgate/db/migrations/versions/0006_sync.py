@@ -6,6 +6,9 @@ from alembic import op
 revision = "0006"
 down_revision = "0005"
 
+# What a downgrade deletes: queries that count it.
+LOSES = {"states of syncs": "SELECT count(*) FROM event_syncs"}
+
 
 def upgrade() -> None:
     op.create_table(
@@ -20,3 +23,7 @@ def upgrade() -> None:
         sa.Column("failed", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("source", "with_token", name="pk_event_syncs"),
     )
+
+
+def downgrade() -> None:
+    op.drop_table("event_syncs")

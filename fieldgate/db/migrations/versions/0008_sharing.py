@@ -6,6 +6,12 @@ from alembic import op
 revision = "0008"
 down_revision = "0007"
 
+# What a downgrade deletes: queries that count it.
+LOSES = {
+    "permission assignments": "SELECT count(*) FROM assignments",
+    "history of permission assignments": "SELECT count(*) FROM assignment_history",
+}
+
 THE_PUBLIC = -1
 
 
@@ -71,3 +77,11 @@ def upgrade() -> None:
             "false, false, false, '[]', 0)"
         ).bindparams(id=THE_PUBLIC)
     )
+
+
+def downgrade() -> None:
+    op.drop_index("ix_assets_parent_id", table_name="assets")
+    op.create_index("ix_assets_parent_id", "assets", ["parent_id"])
+    op.drop_table("assignment_history")
+    op.drop_table("assignments")
+    op.execute(sa.text("DELETE FROM users WHERE id = :id").bindparams(id=THE_PUBLIC))

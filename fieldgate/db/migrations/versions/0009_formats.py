@@ -6,6 +6,13 @@ from alembic import op
 revision = "0009"
 down_revision = "0008"
 
+# What a downgrade deletes: queries that count it.
+LOSES = {
+    "list documents of events, in a format that the older release cannot read: load the events again": (
+        "SELECT count(*) FROM event_documents WHERE format > 0"
+    ),
+}
+
 
 def upgrade() -> None:
     # Stored documents are format 0. The service rebuilds them from the packed events, in the background.
@@ -34,3 +41,10 @@ def upgrade() -> None:
         "INSERT INTO rebuilds (name, format, is_forced, reached, done, total) "
         "SELECT 'events', CASE WHEN EXISTS (SELECT 1 FROM events) THEN 0 ELSE 1 END, false, -1, 0, 0"
     )
+
+
+def downgrade() -> None:
+    op.drop_table("rebuilds")
+    op.drop_table("leases")
+    op.drop_column("event_history", "format")
+    op.drop_column("event_documents", "format")

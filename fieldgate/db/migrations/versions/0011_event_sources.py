@@ -6,6 +6,9 @@ from alembic import op
 revision = "0011"
 down_revision = "0010"
 
+# What a downgrade deletes: queries that count it.
+LOSES = {"sources of events: the next sync reads everything": "SELECT count(*) FROM event_sources"}
+
 
 def upgrade() -> None:
     op.create_table(
@@ -25,4 +28,11 @@ def upgrade() -> None:
     op.add_column("event_syncs", sa.Column("is_full", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.add_column("event_syncs", sa.Column("last_ids", sa.Text(), nullable=False, server_default="[]"))
     # The next sync pulls everything once: it records the source of each event, and what is public.
+    op.execute("UPDATE event_syncs SET finished = NULL, began = NULL, reached = 0")
+
+
+def downgrade() -> None:
+    for column in ("last_ids", "is_full", "walk", "run"):
+        op.drop_column("event_syncs", column)
+    op.drop_table("event_sources")
     op.execute("UPDATE event_syncs SET finished = NULL, began = NULL, reached = 0")

@@ -9,6 +9,14 @@ from alembic import op
 revision = "0012"
 down_revision = "0011"
 
+# What a downgrade deletes: queries that count it.
+LOSES = {
+    "countries with a profile or an overview": (
+        "SELECT count(*) FROM countries WHERE CAST(overviews AS TEXT) <> '{}' OR CAST(profile AS TEXT) <> '{}'"
+    ),
+    "countries that are not listed, and will be": "SELECT count(*) FROM countries WHERE NOT is_listed",
+}
+
 SEEDS = Path(__file__).parent.parent / "seeds"
 FLASH_FLOOD = 27
 FORMER_NAME = "Flash Flood"
@@ -26,6 +34,12 @@ def upgrade() -> None:
     if stored and stored.get("en") == FORMER_NAME:  # otherwise it came from another server
         connection.execute(sa.update(disaster_types).where(is_flash_flood).values(names=_names()))
     # Responses have more fields: no client may go on using those it has.
+    op.execute("UPDATE changes SET version = version + 1 WHERE topic = 'reference'")
+
+
+def downgrade() -> None:
+    for column in ("profile", "overviews", "is_listed"):
+        op.drop_column("countries", column)
     op.execute("UPDATE changes SET version = version + 1 WHERE topic = 'reference'")
 
 

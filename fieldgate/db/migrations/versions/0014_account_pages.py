@@ -6,6 +6,13 @@ from alembic import op
 revision = "0014"
 down_revision = "0013"
 
+# What a downgrade deletes: queries that count it.
+LOSES = {
+    "names of tokens": "SELECT count(*) FROM tokens WHERE name <> ''",
+    "times of last logins": "SELECT count(*) FROM users WHERE last_login_at IS NOT NULL",
+    "one-time links that were not used": "SELECT count(*) FROM invitations",
+}
+
 
 def upgrade() -> None:
     op.add_column("tokens", sa.Column("name", sa.String(100), nullable=False, server_default=""))
@@ -21,3 +28,9 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_invitations_user_id_users", ondelete="CASCADE"),
         sa.UniqueConstraint("hash", name="uq_invitations_hash"),
     )
+
+
+def downgrade() -> None:
+    op.drop_table("invitations")
+    op.drop_column("users", "last_login_at")
+    op.drop_column("tokens", "name")
