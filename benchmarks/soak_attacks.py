@@ -167,7 +167,7 @@ class Attacker:
             for _ in range(UPLOAD_BYTES // len(piece)):
                 writer.write(piece)
                 await writer.drain()
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.05)
             self.seen[_status_of(await reader.read(4096))] += 1
         finally:
             writer.transport.abort()

@@ -10,6 +10,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from fieldgate.errors import ServiceUnavailable
+from fieldgate.runtime.thread_priority import lower_thread_priority
 
 MAX_CONCURRENT_CHECKS = 2  # a check takes 64 MB
 MAX_QUEUED_CHECKS = 32
@@ -20,7 +21,9 @@ class Passwords:
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
-        self._threads = ThreadPoolExecutor(MAX_CONCURRENT_CHECKS, thread_name_prefix="argon2")
+        self._threads = ThreadPoolExecutor(
+            MAX_CONCURRENT_CHECKS, thread_name_prefix="argon2", initializer=lower_thread_priority
+        )
         self._queued = 0
         # Verified when the user does not exist, so that the response time does not reveal it.
         self._dummy_hash = self._hasher.hash(secrets.token_hex(16))

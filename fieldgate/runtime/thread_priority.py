@@ -1,0 +1,14 @@
+"""Lower priority for threads that compute for long, so that they do not delay requests on the event loop."""
+
+import os
+import sys
+import threading
+
+NICENESS = 10  # about a tenth of the weight of the event loop when both want the same core
+
+
+def lower_thread_priority() -> None:
+    """Lower the priority of this thread, and of threads that it starts. On Linux only: elsewhere it is per process."""
+    if sys.platform == "linux":
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, max(NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))
