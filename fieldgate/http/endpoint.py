@@ -133,7 +133,9 @@ class Endpoint:
         body = None
         if b"content-length" in headers or b"transfer-encoding" in headers:
             credit = TransferCredit(app.settings.min_transfer_rate, app.settings.rate_window)
-            receive = body = BodyStream(receive, headers, credit, scope["client"], app.active_requests.waiting_for_body)
+            receive = body = BodyStream(
+                receive, headers, credit, scope["client"], app.active_requests.waiting_for_client
+            )
         request = Request(
             scope["method"], scope["raw_path"], path_values, scope["query_string"], headers, client, receive
         )  # fmt: skip
@@ -157,6 +159,8 @@ class Endpoint:
         if body is not None and not body.is_finished and not await app.body_drainer.drain(body):
             extra.append(CONNECTION_CLOSE)
         status = response.status
+        if len(response.body) > responses.SLICE_BYTES:
+            send = responses.SlicedSend(send, scope["client"], app.active_requests.waiting_for_client)
         try:
             status = await responses.send_response(receive, send, response, extra, headers, request.method)
         except Exception as error:  # the headers are sent: the connection can only be closed
