@@ -147,7 +147,9 @@ class Endpoint:
         body = None
         if b"content-length" in headers or b"transfer-encoding" in headers:
             credit = TransferCredit(app.settings.min_transfer_rate, app.settings.rate_window)
-            receive = body = BodyStream(receive, headers, credit, scope["client"], app.active_requests.waiting_for_body)
+            receive = body = BodyStream(
+                receive, headers, credit, scope["client"], app.active_requests.waiting_for_client
+            )
         request = Request(
             scope["method"], scope["raw_path"], path_values, scope["query_string"], headers, client, receive
         )  # fmt: skip
@@ -181,6 +183,8 @@ class Endpoint:
             if not await app.body_drainer.drain(body):
                 extra.append(CONNECTION_CLOSE)
         status = response.status
+        if len(response.body) > responses.SLICE_BYTES:
+            send = responses.SlicedSend(send, scope["client"], app.active_requests.waiting_for_client)
         try:
             status = await responses.send_response(receive, send, response, extra, headers, request.method)
             if b"if-none-match" in headers and status != HTTPStatus.NOT_MODIFIED:

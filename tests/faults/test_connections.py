@@ -1,20 +1,23 @@
 """Clients that hold connections: silent, idle, dripping, reading slowly, or very many. Others are still served."""
 
+import resource
 import selectors
 import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fieldgate.runtime.file_limits import raise_file_limit
 from tests.faults.trial_report import TrialReport, TrialResult
-from tests.processes import TIMEOUT_SECONDS, ServerProcess
+from tests.processes import TIMEOUT_SECONDS, ServerProcess, children
 
 LIST = "/api/v2/permissions/"
+LARGE = "/api/v2/event/?limit=1000"
 EXPORT = "/api/v2/event/export/?format=ndjson"
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 ATTACKER = "127.0.0.2"
@@ -289,6 +292,27 @@ def test_responses_that_are_not_read(slow_clients: SlowClients) -> None:
 
 def test_half_open_connections(slow_clients: SlowClients) -> None:
     slow_clients[half_open].result()
+
+
+def test_memory_of_responses_that_are_not_read(served: ServerProcess) -> None:
+    """The HTTP server does not hold a copy of a large response for each client that reads slowly."""
+    with served.client() as client:
+        size = len(client.get(LARGE).content)
+    process = next(pid for pid in children(served.process.pid) if memory_of(pid) > 50_000_000)
+    before = memory_of(process)
+    with many_connections(served, SHARE, [ATTACKER]) as unread:
+        for connection in unread:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.sendall(f"GET {LARGE} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        for connection in unread:
+            connection.recv(1)
+        assert memory_of(process) < before + SHARE * size // 2
+        assert_served(served)
+
+
+def memory_of(pid: int) -> int:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
 
 
 def test_flood_of_new_connections(served: ServerProcess, trial_report: TrialReport) -> None:

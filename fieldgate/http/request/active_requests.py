@@ -14,17 +14,17 @@ class ActiveRequests:
         self._max_in_flight = max_in_flight
         # The scope of each request. `Application` adds and removes it here, because a call would cost more.
         self.by_client: dict[Client, Any] = {}
-        self.waiting_for_body: set[Client] = set()
+        self.waiting_for_client: set[Client] = set()
 
     @property
     def is_full(self) -> bool:
         """Whether there are more requests than allowed, with the one that asks.
 
-        Requests that wait for their body do not count, because a slow client costs little.
+        Requests that wait for their client do not count, because a slow client costs little.
         """
-        return len(self.by_client) - len(self.waiting_for_body) > self._max_in_flight
+        return len(self.by_client) - len(self.waiting_for_client) > self._max_in_flight
 
     def activity(self, client: Client) -> Activity:
         if client not in self.by_client:
             return Activity.NONE
-        return Activity.READING_BODY if client in self.waiting_for_body else Activity.HANDLING
+        return Activity.WAITING if client in self.waiting_for_client else Activity.HANDLING

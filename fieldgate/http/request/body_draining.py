@@ -48,7 +48,7 @@ class BodyStream:
         client: Client,
         waiting: set[Client],
     ) -> None:
-        """`waiting` are the clients that have to send more of a body."""
+        """`waiting` are the clients that requests wait for."""
         self._receive = receive
         self._credit = credit
         self._client = client

@@ -3,7 +3,7 @@
 import ipaddress
 from collections import defaultdict
 from collections.abc import Iterable
-from enum import Enum, IntEnum
+from enum import Enum
 from functools import lru_cache
 from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
@@ -35,18 +35,18 @@ class Activity(Enum):
     """What the application does for a connection."""
 
     NONE = "none"  # no request, or one whose headers are not complete
-    READING_BODY = "reading body"
+    WAITING = "waiting for the client"  # to send a body, or to read a response
     HANDLING = "handling"
 
 
-class Stage(IntEnum):
-    """Where a connection is. If there are too many, those of the first stages are closed first."""
+class Stage(Enum):
+    """Where a connection is."""
 
-    IDLE = 0  # between two requests
-    SILENT = 1  # nothing was received yet
-    HEADERS = 2  # a request has begun
-    BODY = 3
-    HANDLING = 4  # never closed for being one too many
+    IDLE = "idle"  # between two requests; closed first if there are too many
+    SILENT = "silent"  # nothing was received yet
+    HEADERS = "headers"  # a request has begun
+    WAITING = "waiting"  # a body is sent, or a response is read
+    HANDLING = "handling"  # never closed for being one too many
 
 
 class CloseReason(Enum):
@@ -107,9 +107,10 @@ class TrackedConnection:
             self._credit.reset()
         stage = _active_stage(seen.activity)
         if stage is not None:
-            self.stage, self.since = stage, now
+            self.since = self.since if self.stage is stage else now
+            self.stage = stage
             return None
-        if seen.sent > last.sent or seen.has_pending or self.stage in (Stage.BODY, Stage.HANDLING):
+        if seen.sent > last.sent or seen.has_pending or self.stage in (Stage.WAITING, Stage.HANDLING):
             self.stage, self.since = Stage.IDLE, now  # a response was sent since the last observation
         elif seen.received > last.received and self.stage in (Stage.IDLE, Stage.SILENT):
             # Further bytes of the same headers do not extend the time.
@@ -133,7 +134,7 @@ class TrackedConnection:
 def _active_stage(activity: Activity) -> Stage | None:
     if activity is Activity.NONE:
         return None
-    return Stage.BODY if activity is Activity.READING_BODY else Stage.HANDLING
+    return Stage.WAITING if activity is Activity.WAITING else Stage.HANDLING
 
 
 def choose_surplus(
@@ -167,7 +168,7 @@ def choose_surplus(
 
 def _closing_order(group: Iterable[TrackedConnection]) -> list[TrackedConnection]:
     closable = [connection for connection in group if connection.stage is not Stage.HANDLING]
-    closable.sort(key=lambda connection: (connection.stage, connection.since))
+    closable.sort(key=lambda connection: (connection.stage is not Stage.IDLE, connection.since))
     return closable
 
 

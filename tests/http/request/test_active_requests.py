@@ -18,15 +18,15 @@ def test_activity() -> None:
     assert active.activity(CLIENT) is Activity.NONE
     active.by_client[CLIENT] = {}
     assert active.activity(CLIENT) is Activity.HANDLING
-    active.waiting_for_body.add(CLIENT)
-    assert active.activity(CLIENT) is Activity.READING_BODY
+    active.waiting_for_client.add(CLIENT)
+    assert active.activity(CLIENT) is Activity.WAITING
 
 
 def test_requests_that_wait_for_their_body_do_not_count() -> None:
     active = ActiveRequests(1)
     active.by_client |= {CLIENT: {}, ("127.0.0.1", "5001"): {}}
     assert active.is_full
-    active.waiting_for_body.add(CLIENT)
+    active.waiting_for_client.add(CLIENT)
     assert not active.is_full
 
 

@@ -71,7 +71,7 @@ def test_headers_of_a_later_request() -> None:
     assert closed_at(NOTHING, (2, seen(100, 500)), *dripped) == (51, CloseReason.HEADERS)
 
 
-@pytest.mark.parametrize("activity", [Activity.HANDLING, Activity.READING_BODY])
+@pytest.mark.parametrize("activity", [Activity.HANDLING, Activity.WAITING])
 def test_active_connections_are_never_idle(activity: Activity) -> None:
     assert closed_at(NOTHING, (2, seen(100, activity=activity))) is None
 
@@ -156,12 +156,12 @@ def tracked(network: str, stage: Stage, since: float = 0, *, is_exempt: bool = F
 
 def test_order_of_closing() -> None:
     group = [
-        tracked("a", Stage.HANDLING, 0), tracked("a", Stage.BODY, 0), tracked("a", Stage.HEADERS, 1),
-        tracked("a", Stage.SILENT, 3), tracked("a", Stage.SILENT, 2), tracked("a", Stage.IDLE, 9),
+        tracked("a", Stage.HANDLING, 0), tracked("a", Stage.WAITING, 1), tracked("a", Stage.HEADERS, 2),
+        tracked("a", Stage.SILENT, 4), tracked("a", Stage.SILENT, 3), tracked("a", Stage.IDLE, 9),
         tracked("a", Stage.IDLE, 8), tracked("a", Stage.HANDLING, 5), tracked("b", Stage.IDLE, 0),
     ]  # fmt: skip
     chosen = choose_surplus(group, LIMITS)
-    assert chosen == [(group[number], CloseReason.ADDRESS_SHARE) for number in (6, 5, 4)]
+    assert chosen == [(group[number], CloseReason.ADDRESS_SHARE) for number in (6, 5, 1)]
 
 
 def test_trusted_proxies_have_no_share_but_count() -> None:
@@ -207,7 +207,14 @@ def test_surplus(group: list[TrackedConnection]) -> None:
     for each in chosen:
         for kept in closable:
             if kept.network == each.network:
-                assert (each.stage, each.since) <= (kept.stage, kept.since)
+                is_later = each.stage is not Stage.IDLE, each.since
+                assert is_later <= (kept.stage is not Stage.IDLE, kept.since), "a new connection has time"
+
+
+def test_time_of_a_body_begins_once() -> None:
+    connection = TrackedConnection("a", seen(100, activity=Activity.WAITING), 3, LIMITS)
+    connection.update(seen(101, activity=Activity.WAITING), 8, LIMITS)
+    assert (connection.stage, connection.since) == (Stage.WAITING, 3)
 
 
 def test_closing_connections_do_not_count() -> None:
