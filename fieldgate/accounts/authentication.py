@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from fieldgate.accounts.known_clients import KnownClients, network_of
+from fieldgate.accounts.known_clients import KnownClients
 from fieldgate.accounts.login_queue import LoginQueue
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import MAX_CONCURRENT_CHECKS, Passwords
@@ -18,6 +18,7 @@ from fieldgate.db import now
 from fieldgate.errors import Unauthorized
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import AuthMethod, User
+from fieldgate.runtime.client_networks import network_of
 
 WRONG_PASSWORD = Message("The username or password is incorrect.")
 MAX_CACHED_PASSWORDS = 1000  # correct passwords of Basic clients

@@ -7,7 +7,6 @@ which a keyed hash is stored.
 
 import hashlib
 import hmac
-import ipaddress
 import secrets
 from datetime import timedelta
 
@@ -16,6 +15,7 @@ from sqlalchemy import Connection, bindparam, select
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import known_addresses, server_keys, users
 from fieldgate.db import Database, PreparedQuery, Timestamp, insert_missing, now, upsert
+from fieldgate.runtime.client_networks import network_of
 
 DEVICE_COOKIE_SECONDS = 365 * 24 * 60 * 60
 MAX_USERS_PER_DEVICE = 4  # a browser that several people use; the cookie has one entry for each
@@ -114,15 +114,6 @@ class KnownClients:
                     found = (await connection.execute(query)).scalar_one()
             self._key = bytes(found)
         return self._key
-
-
-def network_of(address: str) -> str:
-    """Return what counts as one address: for IPv6 the /64 network, which is what one customer gets."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    return str(parsed) if parsed.version == 4 else str(ipaddress.ip_network(f"{parsed}/64", strict=False))
 
 
 def _address_hash(key: bytes, username: str, address: str) -> bytes:

@@ -16,13 +16,14 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Delete, Row, and_, bindparam, delete, or_, select
 
-from fieldgate.accounts.known_clients import KnownClients, network_of
+from fieldgate.accounts.known_clients import KnownClients
 from fieldgate.accounts.login_queue import Lane
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import login_attempts
 from fieldgate.db import Database, PreparedQuery, Timestamp, insert_missing, now
 from fieldgate.errors import TooManyRequests
 from fieldgate.i18n.messages import PluralMessage
+from fieldgate.runtime.client_networks import network_of
 
 CLEANUP_INTERVAL = timedelta(minutes=1)
 

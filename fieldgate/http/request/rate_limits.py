@@ -10,7 +10,6 @@ their address; of IPv6 that is the /64 network, which one customer has. Credenti
 address, too: beyond a quota they are refused before they are looked up in the database.
 """
 
-import ipaddress
 import math
 from collections.abc import Callable, Hashable, Sequence
 from time import monotonic
@@ -23,6 +22,7 @@ from fieldgate.http.request.arrival_table import ArrivalTable
 from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.i18n.messages import PluralMessage
 from fieldgate.identity import Caller
+from fieldgate.runtime.client_networks import network_of
 from fieldgate.settings import RateQuota, Settings
 
 READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -233,19 +233,6 @@ class RateLimiter:
         network = None if is_in_networks(address, self._exempt) else network_of(address)
         self._networks[address] = network
         return network
-
-
-def network_of(address: str) -> str:
-    """What counts as one client: an IPv4 address, or an IPv6 network of 64 bits. IPv4-mapped IPv6 counts as IPv4."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return str(parsed)
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(ipaddress.ip_network((int(parsed) >> 64 << 64, 64)))
 
 
 def slot_holder(caller: Caller, address: str) -> SlotHolder:

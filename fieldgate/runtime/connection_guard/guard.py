@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
+from fieldgate.runtime.client_networks import network_of
 from fieldgate.runtime.connection_guard.rules import (
     Activity,
     CloseReason,
@@ -14,7 +15,6 @@ from fieldgate.runtime.connection_guard.rules import (
     Observation,
     TrackedConnection,
     choose_surplus,
-    network_of,
 )
 from fieldgate.runtime.connection_guard.sockets import SocketReader, count_descriptors
 

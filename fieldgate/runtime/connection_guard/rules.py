@@ -1,10 +1,8 @@
 """Which connections have to be closed: pure rules without a clock or a socket."""
 
-import ipaddress
 from collections import defaultdict
 from collections.abc import Iterable
 from enum import Enum
-from functools import lru_cache
 from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
 
@@ -192,15 +190,3 @@ def _choose_from_largest(
         chosen.append(order.pop())
         heapreplace(heap, (is_exempt, size + 1, number, order))
     return chosen
-
-
-@lru_cache(maxsize=4096)
-def network_of(address: str) -> str:
-    """What counts as one address: of IPv6 the /64 network, which is what one customer gets."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if parsed.version == 4:
-        return str(parsed)
-    return str(parsed.ipv4_mapped or ipaddress.ip_network((parsed, 64), strict=False))

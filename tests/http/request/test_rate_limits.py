@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.http.request.arrival_table import FILE_NAME, PROBES, ArrivalTable
-from fieldgate.http.request.rate_limits import MAX_KNOWN_KEYS, RateLimited, RateLimiter, RateMeter, network_of
+from fieldgate.http.request.rate_limits import MAX_KNOWN_KEYS, RateLimited, RateLimiter, RateMeter
 from fieldgate.i18n.languages import Language
 from fieldgate.settings import RateQuota, Settings
 
@@ -210,22 +210,6 @@ def test_a_quota_that_one_process_used_is_used_in_another(tmp_path: Path) -> Non
 
 
 # Who is counted
-
-
-@pytest.mark.parametrize(
-    ("address", "network"),
-    [
-        ("203.0.113.7", "203.0.113.7"),
-        ("::ffff:203.0.113.7", "203.0.113.7"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("2001:db8:1:2::", "2001:db8:1:2::/64"),
-        ("fe80::1%eth0", "fe80::/64"),
-        ("", ""),
-        ("not an address", "not an address"),
-    ],
-)
-def test_network_of_an_address(address: str, network: str) -> None:
-    assert network_of(address) == network
 
 
 def make_limiter(clock: Clock, refusals: Refusals | None = None, **chosen: object) -> RateLimiter:

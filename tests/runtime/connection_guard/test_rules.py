@@ -14,7 +14,6 @@ from fieldgate.runtime.connection_guard.rules import (
     Stage,
     TrackedConnection,
     choose_surplus,
-    network_of,
 )
 
 LIMITS = ConnectionLimits(
@@ -222,17 +221,3 @@ def test_closing_connections_do_not_count() -> None:
     for connection in group[:3]:
         connection.is_closing = True
     assert choose_surplus(group, LIMITS) == []
-
-
-@pytest.mark.parametrize(
-    ("address", "network"),
-    [
-        ("127.0.0.1", "127.0.0.1"),
-        ("::ffff:127.0.0.1", "127.0.0.1"),
-        ("2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
-        ("fe80::1%eth0", "fe80::/64"),
-        ("", ""),
-    ],
-)
-def test_network_of_an_address(address: str, network: str) -> None:
-    assert network_of(address) == network
