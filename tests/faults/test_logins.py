@@ -37,8 +37,10 @@ async def flood(server: ServerProcess, username: str, addresses: int, logins: li
     seen = Counter[str]()
 
     async def guess(number: int) -> None:
-        status = await log_in(guessers[number % addresses], server, username, f"wrong {number}")
-        seen[str(status)] += 1
+        try:
+            seen[str(await log_in(guessers[number % addresses], server, username, f"wrong {number}"))] += 1
+        except aiohttp.ClientError as error:  # an address has a share of the connections, too
+            seen[type(error).__name__] += 1
         answered.set()
 
     seconds, statuses = 0.0, []
@@ -84,7 +86,7 @@ async def test_login_during_guesses(addresses: int, tmp_path: Path, trial_report
     )
     assert found.logins[0] == 200, "the known address"
     assert found.logins[1] in ((200,) if addresses == 1 else (200, 429)), "the new address"
-    assert set(found.guesses) <= {"400", "429", "503"}
+    assert {status for status in found.guesses if status.isdigit()} <= {"400", "429", "503"}
     assert sum(found.guesses.values()) == GUESSES
     checked = MAX_ATTEMPTS_PER_CLIENT if addresses == 1 else NAME_POLICY.free_failures + USER_POLICY.free_failures
     assert 0 < found.guesses["400"] <= checked
