@@ -168,6 +168,7 @@ class Database:
         """
         if self._reader is None:
             self._reader = self.open_sqlite()
+            self._files.held = self._files.latest
         return self._reader
 
     def open_sqlite(self) -> sqlite3.Connection:
@@ -210,7 +211,7 @@ class Database:
         self._files.forget()
         if self._reader is not None:
             self._reader.close()
-            self._reader = None
+            self._reader = self._files.held = None
         if self._group_committer is not None:
             self._group_committer.drop_connections()
         if self._pool is not None:
@@ -293,7 +294,7 @@ class Database:
             self._group_committer = None
         if self._reader is not None:
             self._reader.close()
-            self._reader = None
+            self._reader = self._files.held = None
         if self._pool is not None:
             await self._pool.close()
             self._pool = None

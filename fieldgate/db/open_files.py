@@ -48,7 +48,8 @@ class SqliteFiles:
     def __init__(self, path: str, identity: KnownIdentity) -> None:
         self._path = path
         self._identity = identity
-        self._latest: OpenFiles | None = None
+        self.latest: OpenFiles | None = None
+        self.held: OpenFiles | None = None  # by a connection that stays open
         self._lost: OpenFiles | None = None
         self._lost_at = float("-inf")
         self.generation = 0  # of connections; those of an earlier one are not used again
@@ -78,8 +79,8 @@ class SqliteFiles:
     def opened(self, identity: int | None) -> OpenFiles:
         """Note that a connection was opened, and return its files. Raises `DatabaseGone` for another database."""
         self._identity.check(identity)
-        self._latest = self._current()
-        return self._latest
+        self.latest = self._current()
+        return self.latest
 
     def check(self, files: OpenFiles | None) -> None:
         """Raise `DatabaseGone` if files that a connection has open are no longer in place."""
@@ -100,12 +101,22 @@ class SqliteFiles:
         raise DatabaseGone(outage)
 
     def check_latest(self) -> None:
-        """The same for the connection that was opened last."""
-        self.check(self._latest)
+        """The same for the database that was opened last, and for the log of a connection that stays open.
+
+        SQLite itself deletes the log when all connections are closed.
+        """
+        latest = self.latest
+        if latest is not None:
+            try:
+                self.check(latest._replace(log=None))
+            except DatabaseGone:
+                self._lost = latest
+                raise
+        self.check(self.held)
 
     def forget(self) -> None:
         """All connections are closed now, or when they are given back."""
-        self._latest = None
+        self.latest = None
         self.generation += 1
 
     def _current(self) -> OpenFiles:
