@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from alembic import command
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, event
 
 from fieldgate.db import Database, migrations
@@ -88,6 +89,6 @@ async def test_new_migrations_follow_the_rules(postgres: str) -> None:
 
 
 def test_every_migration_has_a_downgrade() -> None:
-    script = migrations.ScriptDirectory.from_config(migrations._config())
+    script = ScriptDirectory.from_config(migrations._config())
     for each in script.walk_revisions():
         assert hasattr(each.module, "downgrade"), each.revision
