@@ -81,6 +81,8 @@ def _check_target(database: Path, target: Path, overwrite: bool) -> None:
         raise BackupError(f"The folder {target.parent} does not exist. Create it, or choose another one.")
     if target.is_dir():
         raise BackupError(f"{target} is a folder. Add the name of a file.")
+    if target.exists() and not target.is_file():  # --force would delete a device
+        raise BackupError(f"{target} is not a file. Choose another name.")
     if target.exists() and target.samefile(database):
         raise BackupError(f"{target} is the database itself. Choose another file.")
     if target.exists() and not overwrite:

@@ -15,6 +15,7 @@ from pathlib import Path
 from fieldgate.metrics.shared_counters import NAMES_SUFFIX, SLOTS_SUFFIX
 
 FOLDER_PREFIX = "fieldgate-metrics-"
+RATE_LIMITS_FILE = "arrivals"  # the table of rate limits is in the same folder; it begins with another name
 _MIN_AGE_SECONDS = 60  # a server that is starting may not have locked its folder yet
 
 
@@ -53,7 +54,7 @@ def _delete_if_stale(parent: int, name: str, unchanged_since: float) -> bool:
             return False
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         files = os.listdir(descriptor)  # noqa: PTH208
-        if not all(file.endswith((SLOTS_SUFFIX, NAMES_SUFFIX)) for file in files):
+        if not all(file.endswith((SLOTS_SUFFIX, NAMES_SUFFIX)) or file.startswith(RATE_LIMITS_FILE) for file in files):
             return False
         if any(_is_locked(file, descriptor) for file in files if file.endswith(SLOTS_SUFFIX)):
             return False

@@ -12,7 +12,7 @@ from tests.db.test_schema_range import OWN, set_schema
 from tests.processes import free_port, run_command
 
 COMMANDS = [
-    ("serve", "--port", str(free_port())),
+    ("serve",),
     ("worker",),
     ("migrate",),
     ("events", "demo", "1"),
@@ -37,6 +37,7 @@ async def test_newer_schema_is_a_message(
 ) -> None:
     newer = f"{OWN + 2:04}"
     await set_revision(environment, newer, OWN + 1)
+    environment = {**environment, "FIELDGATE_PORT": str(free_port())}
     done = await asyncio.to_thread(run_command, *arguments, data=tmp_path, environment=environment)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"Error: The database has schema {newer} of a newer release. ")

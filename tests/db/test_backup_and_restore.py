@@ -1,6 +1,7 @@
 """Backups of SQLite files: consistent, verified, whole or not there at all."""
 
 import gzip
+import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -112,7 +113,14 @@ def test_file_that_appears_meanwhile_is_not_replaced(file: Path, tmp_path: Path)
 
 
 def test_targets_that_cannot_be(file: Path, tmp_path: Path) -> None:
-    for target, message in ((file, "itself"), (tmp_path, "is a folder"), (tmp_path / "no" / "x", "does not exist")):
+    os.mkfifo(tmp_path / "pipe")
+    targets = (
+        (file, "itself"),
+        (tmp_path, "is a folder"),
+        (tmp_path / "no" / "x", "does not exist"),
+        (tmp_path / "pipe", "is not a file"),
+    )
+    for target, message in targets:
         with pytest.raises(BackupError, match=message):
             make_backup(file, target, overwrite=True)
 

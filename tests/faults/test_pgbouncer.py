@@ -81,7 +81,7 @@ async def test_snapshots_see_one_state(bouncer: PgBouncer) -> None:
         batches = [row[0] async for batch in state.batches(topics) for row in batch]
         assert batches == before
     async with snapshot(database) as state:
-        assert [row[0] for row in await state.rows(topics)] == [*before, 1]
+        assert [row[0] for row in await state.rows(topics)] == [await versions.version("seen")]
     await database.close()
     await other.close()
 
@@ -93,11 +93,11 @@ async def test_versions_of_other_processes_are_exact_and_the_log_is_quiet(
     reader, writer = Database(bouncer.url("app")), Database(bouncer.url("app"))
     reading, writing = DataVersions(reader), DataVersions(writer)
     await reading.start()
-    start = await reading.version("topic")
-    for count in range(1, 20):
+    for _ in range(20):
+        before = await reading.version("topic")
         async with writer.transaction() as connection:
             await writing.bump(connection, "topic")
-        assert await reading.version("topic") == start + count
+        assert await reading.version("topic") == await writing.version("topic") > before
     await reading.stop()
     assert len([record for record in caplog.records if record.name.endswith("data_versions")]) <= 1
     await reader.close()

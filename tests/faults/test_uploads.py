@@ -1,6 +1,7 @@
 """Many uploads at the same time: memory is bounded, refused ones get 503, and no acknowledged one is lost."""
 
 import asyncio
+import io
 import os
 from collections import Counter
 from pathlib import Path
@@ -34,7 +35,7 @@ async def upload_all(server: ServerProcess, token: str, count: int, size: int) -
 
     async def upload(number: int) -> None:
         form = aiohttp.FormData()
-        form.add_field("file", book, filename=f"file{number}.xlsx")
+        form.add_field("file", io.BytesIO(book), filename=f"file{number}.xlsx")
         try:
             async with client.post(server.base_url + IMPORTS, data=form) as response:
                 seen[str(response.status)] += 1

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fieldgate.http.request.arrival_table import ArrivalTable
 from fieldgate.metrics.shared_counters import SharedCounters
 from fieldgate.metrics.stale_folders import FOLDER_PREFIX, create_metrics_folder, delete_stale_folders
 from tests.processes import ServerProcess, descendants, wait_for_exit
@@ -20,6 +21,8 @@ def make_folder(parent: Path, name: str = "a") -> Path:
     folder.mkdir(mode=0o700)
     (folder / "1-ab.slots").write_bytes(bytes(8))
     (folder / "1-ab.names").touch()
+    ArrivalTable(folder)
+    (folder / "arrivals-0123").touch()  # of a process that was killed when it began
     return folder
 
 
@@ -56,15 +59,15 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     folder = make_folder(tmp_path)
     (folder / "link.slots").symlink_to(target / "1-ab.slots")
     assert delete_stale_folders(tmp_path, LATER) == []
-    assert len(list(target.iterdir())) == 2
-    assert len(list(folder.iterdir())) == 3
+    assert len(list(target.iterdir())) == 4
+    assert len(list(folder.iterdir())) == 5
 
 
 def test_folder_with_other_files_stays(tmp_path: Path) -> None:
     folder = make_folder(tmp_path)
     (folder / "letter.txt").touch()
     assert delete_stale_folders(tmp_path, LATER) == []
-    assert len(list(folder.iterdir())) == 3
+    assert len(list(folder.iterdir())) == 5
 
 
 def test_folder_that_others_can_write_stays(tmp_path: Path) -> None:

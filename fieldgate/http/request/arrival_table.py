@@ -17,10 +17,11 @@ import os
 import secrets
 from pathlib import Path
 
+from fieldgate.metrics.stale_folders import RATE_LIMITS_FILE
+
 SLOTS = 1 << 16  # of 16 bytes: 1 MiB for a server
 PROBES = 8
 NOT_FOUND = -1
-FILE_NAME = "arrivals"
 _SECRET_BYTES = 16
 
 
@@ -64,9 +65,9 @@ def _new_content(size: int) -> bytes:
 
 def _map_file(folder: Path, size: int) -> mmap.mmap:
     """Map the file of the server. The process that comes first creates it, complete at once."""
-    target = folder / FILE_NAME
+    target = folder / RATE_LIMITS_FILE
     if not target.exists():
-        own = folder / f"{FILE_NAME}-{secrets.token_hex(8)}"
+        own = folder / f"{RATE_LIMITS_FILE}-{secrets.token_hex(8)}"
         # All bytes are written: a full disk fails here, not during a request.
         own.write_bytes(_new_content(size))
         try:

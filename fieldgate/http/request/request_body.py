@@ -113,8 +113,9 @@ class IncomingBody:
             chunk = event.get("body", b"")
             received += len(chunk)
             limit.check(received)
-            if received > reservation.size and received > DEFAULT_MAX_BODY_BYTES:
+            if reservation.is_withdrawn or (received > reservation.size and received > DEFAULT_MAX_BODY_BYTES):
                 reservation.grow(received)
+            reservation.received = received if event.get("more_body") else None
             if chunk:
                 yield chunk
             if not event.get("more_body"):

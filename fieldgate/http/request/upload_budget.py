@@ -1,15 +1,20 @@
 """Limits for large request bodies of one process: bytes that are being received, and bytes that are in memory."""
 
 import asyncio
+import math
 from collections import Counter, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from time import monotonic
 
 from fieldgate.errors import ServiceUnavailable
 from fieldgate.http.request.body_draining import CONNECTION_CLOSE
 from fieldgate.i18n.messages import Message
 
 RETRY_SECONDS = 5
+# If there is no room for others, bodies that are slower than this give way, after some seconds.
+FAIR_BYTES_PER_SECOND = 64 * 1024
+FAIR_SECONDS = 10.0
 MAX_SECONDS_TO_LOAD = 30.0
 
 TOO_MANY_UPLOADS = Message("Too many uploads are in progress. Try again in a few seconds.")
@@ -24,18 +29,25 @@ class UploadRefused(ServiceUnavailable):
 
 
 class UploadBudget:
-    """Bytes of large bodies from their first byte to their response. One client can have half of them."""
+    """Bytes of large bodies from their first byte to their response. One client can have half of them.
 
-    def __init__(self, max_bytes: int) -> None:
+    The declared size of a body counts from the beginning. A client that declares much and sends little would keep
+    others out for hours, so if there is no room, the slowest bodies give way.
+    """
+
+    def __init__(self, max_bytes: int, clock: Callable[[], float] = monotonic) -> None:
         self._max_bytes = max_bytes
         self._max_per_client = max(1, max_bytes // 2)
+        self._clock = clock
         self.used = 0
         self._used_by = Counter[str]()
+        self._reservations: set[Reservation] = set()
 
     def reserve(self, client: str, size: int) -> "Reservation":
         """Reserve bytes, or raise `UploadRefused`."""
-        reservation = Reservation(self, client)
+        reservation = Reservation(self, client, self._clock())
         reservation.grow(size)
+        self._reservations.add(reservation)
         return reservation
 
     def _take(self, client: str, held: int, size: int) -> int:
@@ -44,33 +56,60 @@ class UploadBudget:
         more = min(size, self._max_per_client) - held
         if more <= 0:
             return 0
-        if self.used + more > self._max_bytes or self._used_by[client] + more > self._max_per_client:
+        if self._used_by[client] + more > self._max_per_client:
+            raise UploadRefused
+        if self.used + more > self._max_bytes and not self._withdraw_slow(self.used + more - self._max_bytes):
             raise UploadRefused
         self.used += more
         self._used_by[client] += more
         return more
 
-    def _give_back(self, client: str, size: int) -> None:
-        self.used -= size
-        self._used_by[client] -= size
+    def _withdraw_slow(self, needed: int) -> bool:
+        """Withdraw the slowest reservations, if that makes enough room; return whether it did."""
+        now = self._clock()
+        slow = [each for each in self._reservations if each.rate(now) < FAIR_BYTES_PER_SECOND]
+        if sum(each.size for each in slow) < needed:
+            return False
+        for each in sorted(slow, key=lambda reservation: reservation.rate(now)):
+            needed -= each.size
+            each.is_withdrawn = True
+            each.release()
+            if needed <= 0:
+                break
+        return True
+
+    def _give_back(self, reservation: "Reservation", client: str) -> None:
+        self._reservations.discard(reservation)
+        self.used -= reservation.size
+        self._used_by[client] -= reservation.size
         if not self._used_by[client]:
             del self._used_by[client]
 
 
 class Reservation:
-    __slots__ = ("_budget", "_client", "size")
+    __slots__ = ("_budget", "_client", "_since", "is_withdrawn", "received", "size")
 
-    def __init__(self, budget: UploadBudget, client: str) -> None:
+    def __init__(self, budget: UploadBudget, client: str, now: float) -> None:
         self._budget = budget
         self._client = client
+        self._since = now
         self.size = 0
+        self.received: int | None = 0  # None: all of it
+        self.is_withdrawn = False
 
     def grow(self, size: int) -> None:
         """Reserve this many bytes altogether, or raise `UploadRefused`."""
+        if self.is_withdrawn:
+            raise UploadRefused
         self.size += self._budget._take(self._client, self.size, size)
 
+    def rate(self, now: float) -> float:
+        """Bytes received in a second. At the beginning, and when all is received, it counts as fast."""
+        seconds = now - self._since
+        return math.inf if self.received is None or seconds < FAIR_SECONDS else self.received / seconds
+
     def release(self) -> None:
-        self._budget._give_back(self._client, self.size)
+        self._budget._give_back(self, self._client)
         self.size = 0
 
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.request.arrival_table import FILE_NAME, PROBES, ArrivalTable
+from fieldgate.http.request.arrival_table import PROBES, ArrivalTable
 from fieldgate.http.request.rate_limits import MAX_KNOWN_KEYS, RateLimited, RateLimiter, RateMeter
 from fieldgate.i18n.languages import Language
+from fieldgate.metrics.stale_folders import RATE_LIMITS_FILE
 from fieldgate.settings import RateQuota, Settings
 
 START = 1_000_000.0  # a machine that has been up for eleven days
@@ -150,7 +151,7 @@ def test_tables_of_a_folder_are_one(tmp_path: Path) -> None:
     assert first.hash(b"a") == second.hash(b"a")
     first.times[first.claim(7, START)] = START + 5
     assert second.times[second.find(7)] == START + 5
-    assert [file.name for file in tmp_path.iterdir()] == [FILE_NAME]
+    assert [file.name for file in tmp_path.iterdir()] == [RATE_LIMITS_FILE]
 
 
 def test_hashes_differ_between_servers() -> None:
@@ -162,6 +163,7 @@ import sys
 from pathlib import Path
 from fieldgate.http.request.arrival_table import ArrivalTable
 from fieldgate.http.request.rate_limits import RateMeter
+from fieldgate.metrics.stale_folders import RATE_LIMITS_FILE
 from fieldgate.settings import RateQuota
 
 meter = RateMeter("reads", RateQuota(int(sys.argv[2]), 60), ArrivalTable(Path(sys.argv[1])), lambda: 1000.0)

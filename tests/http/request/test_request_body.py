@@ -18,7 +18,7 @@ from fieldgate.http.request import upload_budget
 from fieldgate.http.request.body_parsing import BodyLimit, Receive, UploadedFile
 from fieldgate.http.request.request_body import BodyReader, IncomingBody
 from fieldgate.http.request.spooled_body import SpooledBytes
-from fieldgate.http.request.upload_budget import MemoryBudget, UploadBudget, UploadRefused
+from fieldgate.http.request.upload_budget import FAIR_SECONDS, MemoryBudget, UploadBudget, UploadRefused
 from fieldgate.settings import Settings
 from tests.conftest import Service, StartService
 from tests.imports.workbooks import xlsx
@@ -176,6 +176,44 @@ def test_one_client_gets_half_and_all_together_no_more_than_all() -> None:
     first.release()
     large = budget.reserve("omar", 1000)
     assert large.size == 50, "a body that is larger than the limit can be sent, if there is room"
+
+
+def test_slow_bodies_give_way_to_others() -> None:
+    """Two clients that declare much and send next to nothing do not keep others out."""
+    now = 0.0
+    budget = UploadBudget(2 * MIB, clock=lambda: now)
+    slow, fast, finished = (
+        budget.reserve("amina", MIB),
+        budget.reserve("zahra", MIB // 2),
+        budget.reserve("z", MIB // 2),
+    )
+    with pytest.raises(UploadRefused):
+        budget.reserve("omar", MIB)
+    now = FAIR_SECONDS
+    slow.received, fast.received, finished.received = 1000, MIB, None
+    assert budget.reserve("omar", MIB).size == MIB
+    assert (slow.is_withdrawn, fast.is_withdrawn, finished.is_withdrawn) == (True, False, False)
+    with pytest.raises(UploadRefused):
+        slow.grow(2000)
+    slow.release()
+    assert budget.used == 2 * MIB
+    with pytest.raises(UploadRefused):
+        budget.reserve("noor", 1)  # those that are left are fast enough
+
+
+async def test_body_whose_reservation_was_withdrawn_is_refused() -> None:
+    reader = BodyReader(Settings(upload_bytes_in_flight=8 * MIB))
+    body = open_body(reader, multipart(bytes(MIB)))
+    receive = body._receive
+
+    async def receive_slowly() -> Any:
+        for reservation in reader.uploads._reservations:
+            reservation.is_withdrawn = True
+        return await receive()
+
+    body._receive = receive_slowly
+    with pytest.raises(UploadRefused):
+        await body.read_fields(LIMIT)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 120), st.booleans()), max_size=40))
