@@ -85,6 +85,8 @@ def _check_target(database: Path, target: Path, overwrite: bool) -> None:
         raise BackupError(f"{target} is not a file. Choose another name.")
     if target.exists() and target.samefile(database):
         raise BackupError(f"{target} is the database itself. Choose another file.")
+    if target.parent.samefile(database.parent) and target.name.startswith(database.name):  # its log, lock or marker
+        raise BackupError(f"{target} has a name that belongs to the database. Choose another one.")
     if target.exists() and not overwrite:
         raise BackupError(f"{target} exists. Choose another file, or replace it with --force.")
     needed, free = database.stat().st_size, shutil.disk_usage(target.parent).free

@@ -147,9 +147,13 @@ def check_header(file: Path, shown: Path) -> None:
 
 
 def check_integrity(file: Path, shown: Path) -> None:
-    """Let SQLite check the whole file. `BackupError` with what it found."""
+    """Let SQLite check the whole file. `BackupError` with what it found, or if it has programs of its own."""
     try:
         with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            programs = connection.execute("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')")
+            if program := programs.fetchone():  # Fieldgate has none: reading or changing a row could run it
+                raise BackupError(f"{shown} has a {program[0]} {program[1]!r}, which is not from Fieldgate.")
             found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(3)")]
             references = connection.execute("PRAGMA foreign_key_check").fetchone()
     except sqlite3.DatabaseError as error:
@@ -169,7 +173,7 @@ def read_content(connection: sqlite3.Connection, shown: Path, on_rows: RowsCallb
         if "no such table" not in str(error):
             raise
         revision = database_id = None
-    if revision is None or database_id is None:
+    if revision is None or database_id is None or not isinstance(database_id[0], int):
         raise BackupError(f"{shown} is not a database of Fieldgate.")
     return BackupContent(revision[0], database_id[0], digest_sqlite(connection, on_rows))
 

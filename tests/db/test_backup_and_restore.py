@@ -119,6 +119,8 @@ def test_targets_that_cannot_be(file: Path, tmp_path: Path) -> None:
         (tmp_path, "is a folder"),
         (tmp_path / "no" / "x", "does not exist"),
         (tmp_path / "pipe", "is not a file"),
+        (Path(f"{file}-wal"), "belongs to the database"),
+        (Path(f"{file}.id"), "belongs to the database"),
     )
     for target, message in targets:
         with pytest.raises(BackupError, match=message):
@@ -245,6 +247,21 @@ def test_backup_of_a_later_release_is_refused(file: Path, tmp_path: Path) -> Non
     make_backup(file, tmp_path / "copy.db")
     run(tmp_path / "copy.db", "UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(BackupError, match="has schema 9999"):
+        put_back(tmp_path / "copy.db", file)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "CREATE TRIGGER more AFTER UPDATE ON changes BEGIN UPDATE users SET is_superuser = 1; END",
+        "CREATE VIEW more AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n",
+        "UPDATE changes SET version = 'text' WHERE topic = 'identity'",
+    ],
+)
+def test_backup_that_somebody_changed_is_refused(file: Path, tmp_path: Path, program: str) -> None:
+    make_backup(file, tmp_path / "copy.db")
+    run(tmp_path / "copy.db", program)
+    with pytest.raises(BackupError, match="not from Fieldgate|not a database of Fieldgate"):
         put_back(tmp_path / "copy.db", file)
 
 
