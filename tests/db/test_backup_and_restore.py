@@ -261,7 +261,7 @@ def test_backup_of_a_later_release_is_refused(file: Path, tmp_path: Path) -> Non
 def test_backup_that_somebody_changed_is_refused(file: Path, tmp_path: Path, program: str) -> None:
     make_backup(file, tmp_path / "copy.db")
     run(tmp_path / "copy.db", program)
-    with pytest.raises(BackupError, match="not from Fieldgate|not a database of Fieldgate"):
+    with pytest.raises(BackupError, match=r"not from Fieldgate|not a database of Fieldgate"):
         put_back(tmp_path / "copy.db", file)
 
 
