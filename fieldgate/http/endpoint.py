@@ -272,6 +272,8 @@ class Endpoint:
         headers = request.headers
         credentials = headers.get(b"authorization") or headers.get(b"cookie")
         if credentials is None:
+            if request.rate_headers is None:  # an empty header
+                self._count_request(request)
             return
         address, limiter = request.client.address, self._app_context.rate_limiter
         has_secret = b"authorization" in headers or SESSION_COOKIE in credentials

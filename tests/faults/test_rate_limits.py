@@ -44,6 +44,8 @@ async def test_an_anonymous_client_is_refused_and_others_are_not(
         attacker = from_address("203.0.113.7")
         statuses = await send_many(service, 40, attacker)
         assert statuses == {200: 10, 429: 30}
+        for blank in ({"Authorization": ""}, {"Authorization": " "}, {"Cookie": ""}, {"Cookie": "a=b"}):
+            assert await send_many(service, 3, {**attacker, **blank}) == {429: 3}, "no credentials"
         assert await send_many(service, 5, from_address("203.0.113.8")) == {200: 5}
         same_office = from_address("203.0.113.7", Authorization=f"Token {token}")
         assert await send_many(service, 20, same_office) == {200: 20}, "a user behind the same address"

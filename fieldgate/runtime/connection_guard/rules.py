@@ -103,12 +103,14 @@ class TrackedConnection:
                 return CloseReason.SLOW_READER
         else:
             self._credit.reset()
-        stage = _active_stage(seen.activity)
+        stage = _active_stage(seen.activity) or (Stage.WAITING if seen.has_pending else None)
         if stage is not None:
-            self.since = self.since if self.stage is stage else now
+            # A response that is being read counts as new: others of its address are closed first.
+            is_read = seen.has_pending and seen.acknowledged > last.acknowledged
+            self.since = self.since if self.stage is stage and not is_read else now
             self.stage = stage
             return None
-        if seen.sent > last.sent or seen.has_pending or self.stage in (Stage.WAITING, Stage.HANDLING):
+        if seen.sent > last.sent or self.stage in (Stage.WAITING, Stage.HANDLING):
             self.stage, self.since = Stage.IDLE, now  # a response was sent since the last observation
         elif seen.received > last.received and self.stage in (Stage.IDLE, Stage.SILENT):
             # Further bytes of the same headers do not extend the time.

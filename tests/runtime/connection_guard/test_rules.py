@@ -97,6 +97,14 @@ def test_response_that_is_read_slowly(rate: int, is_closed: bool) -> None:
     assert (closed_at(NOTHING, *reading) is not None) == is_closed
 
 
+def test_response_that_is_read_is_closed_after_silent_connections() -> None:
+    reading = TrackedConnection("a", seen(100, 0, activity=Activity.HANDLING), 0, LIMITS)
+    for second in range(1, 8):
+        reading.update(seen(100, 10**6, acknowledged=5000 * second, pending=True), second, LIMITS)
+    silent = [tracked("a", Stage.SILENT, 6) for _ in range(LIMITS.max_per_address)]
+    assert reading not in [connection for connection, _ in choose_surplus([reading, *silent], LIMITS)]
+
+
 def test_pause_of_a_reader_is_forgiven() -> None:
     fast = [(2.0 + n, seen(100, 10**6, acknowledged=5000 * n, pending=True)) for n in range(20)]
     again = [(45.0 + n, seen(100, 10**6, acknowledged=100_000 + 5000 * n, pending=True)) for n in range(355)]
