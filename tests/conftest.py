@@ -92,22 +92,25 @@ NOT_QUICK = frozenset(
         "test_hot_paths",
         "test_import_forms",
         "test_libraries",
+        "test_http_server",
         "test_login",
         "test_missing_database",
         "test_progress",
         "test_downgrades",
-        "test_pgbouncer",
-        "test_read_replica",
-        "test_rolling_upgrade",
         "test_schema_messages",
         "test_readme",
+        "test_running_guide",
         "test_share",
+        "test_soak",
         "test_stale_folders",
+        "test_supply_chain",
         "test_other_paths",
         "test_url_fetcher",
         "test_worker_command",
     }
 )
+# Folders of this one whose tests are all of that kind.
+NOT_QUICK_FOLDERS = frozenset({"browser", "deployment", "faults"})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -127,11 +130,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _needs_postgres(item: pytest.Item) -> bool:
-    return "postgresql" in item.name or "postgres" in getattr(item, "fixturenames", ())
+    return "postgresql" in item.name.lower() or "postgres" in getattr(item, "fixturenames", ())
 
 
 def _is_slow(item: pytest.Item) -> bool:
-    return item.path.stem in NOT_QUICK or "browser" in item.path.parts
+    return item.path.stem in NOT_QUICK or item.path.relative_to(Path(__file__).parent).parts[0] in NOT_QUICK_FOLDERS
 
 
 class Service:

@@ -15,6 +15,14 @@ from benchmarks.soak_people import add_attacker, add_people
 from benchmarks.soak_report import ResourceSample, SoakRound, draw, growth, percentile, round_of, with_section
 from tests.processes import FIELDGATE_COMMAND
 
+# Seconds of a flood if an earlier one got no response: the server may still be busy with the attacks before it.
+LONGER_FLOODS = (1.0, 5.0, 25.0)
+
+
+def flood_statuses(rounds: list[SoakRound]) -> set[str]:
+    """Statuses that a flood saw, besides connections that were closed and errors of connections."""
+    return {name for each in rounds if each.attack == "flood" for name in each.seen if name.isdigit()}
+
 
 def round_at(began: float, attack: str = "") -> SoakRound:
     return SoakRound(attack=attack, began=began, ended=began + 10)
@@ -68,7 +76,7 @@ def test_growth_is_measured_without_the_attacker() -> None:
 
 
 async def test_callers_and_attacks_reach_a_real_server(tmp_path: Path) -> None:
-    """Every caller gets a good response and every attack connects. Nothing is timed."""
+    """Every caller gets a good response, every attack runs, and the flood is answered. Nothing is timed."""
     output_of([str(FIELDGATE_COMMAND), "events", "demo", "200", "--data", str(tmp_path)])
     people = await to_thread(add_people, tmp_path)
     token = await to_thread(add_attacker, tmp_path)
@@ -80,10 +88,13 @@ async def test_callers_and_attacks_reach_a_real_server(tmp_path: Path) -> None:
         assert all(sample.is_good for sample in callers.samples), callers.samples
         plan = [("", 0.0), *((name, 0.5) for name in ATTACKS)]
         rounds = await to_thread(run_rounds, plan, port, token, None, lambda _: None)
+        for seconds in LONGER_FLOODS:
+            if flood_statuses(rounds):
+                break
+            rounds += await to_thread(run_rounds, [("flood", seconds)], port, token, None, lambda _: None)
     assert {each.attack for each in rounds} == {"", *ATTACKS}
-    seen = {each.attack: each.seen for each in rounds}
-    assert seen["flood"].keys() <= {"200", "429"}
-    assert seen["flood"]
+    assert flood_statuses(rounds)
+    assert flood_statuses(rounds) <= {"200", "429"}
     calls = [sample._replace(at=rounds[-1].began) for sample in callers.samples]
     report = summarize(this_machine(), 1, 1, rounds, calls, [ResourceSample(rounds[-1].began, 10**8, 30)])
     draw(report, tmp_path)

@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import Connection, select
 
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, Timestamp, now, upsert
-from fieldgate.db.data_versions import MAX_STALENESS
 from fieldgate.db.outages import DatabaseGone, Outage
 from fieldgate.db.tables import topic_versions
+from tests.processes import TIMEOUT_SECONDS
 
 FAR_AHEAD = 2**62  # later than any clock
 CLOCK_TOLERANCE = 60_000_000  # microseconds
@@ -39,12 +39,10 @@ async def stored_versions(database: Database, *topics: str) -> list[int]:
 
 
 async def wait_for_version(data_versions: DataVersions, topic: str, version: int) -> None:
-    """Wait until a version is seen, at most `MAX_STALENESS` seconds."""
-    clock = asyncio.get_running_loop().time
-    started = clock()
-    while await data_versions.version(topic) != version:
-        assert clock() - started < MAX_STALENESS, "a change must be seen within MAX_STALENESS"
-        await asyncio.sleep(0)
+    """Wait until a version is seen. How soon that is depends on the machine, so it is not measured here."""
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        while await data_versions.version(topic) != version:
+            await asyncio.sleep(0.001)
 
 
 async def test_versions_are_counted_per_topic(database: Database, data_versions: DataVersions) -> None:
@@ -150,8 +148,9 @@ async def test_lost_listener_reconnects(database: Database, data_versions: DataV
     (second,) = await bump(database, "events")
     await wait_for_version(data_versions, "events", second)
     # Once versions have been received again, the listener is back.
-    while data_versions._last_heard == float("-inf"):
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        while data_versions._last_heard == float("-inf"):
+            await asyncio.sleep(0.01)
     (third,) = await bump(database, "events")
     await wait_for_version(data_versions, "events", third)
     await killer.close()

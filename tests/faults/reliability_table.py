@@ -1,6 +1,7 @@
 """`python -m tests.faults.reliability_table RESULTS`: write the table of `docs/reliability.md` from results of trials.
 
-Rows of trials that were not run again stay; rows of trials that no longer exist are removed.
+Rows of trials that were not run again stay. `--prune` removes all of them, for example after all trials were run and
+some no longer exist.
 """
 
 import ast
@@ -82,23 +83,25 @@ def _trials_in(tree: ast.AST) -> Iterator[str]:
 
 
 def merge(old: Iterable[Row], new: Iterable[Row], known: list[re.Pattern[str]]) -> list[Row]:
-    """The new rows, and those old rows whose trials still exist, in the order of the tests, then by database."""
+    """The old rows, replaced by the new ones, in the order of the tests, then by database.
+
+    Trials whose names are in a variable are not among the known ones: they come last.
+    """
     rows = {row.key: row for row in (*old, *new)}
 
     def place(row: Row) -> int:
         return next((number for number, name in enumerate(known) if name.fullmatch(row.trial)), len(known))
 
-    fresh = {row.key for row in new}
-    kept = [row for row in rows.values() if row.key in fresh or place(row) < len(known)]
-    return sorted(kept, key=lambda row: (place(row), row.trial, row.database))
+    return sorted(rows.values(), key=lambda row: (place(row), row.trial, row.database))
 
 
-def main(results: Path) -> None:
+def main(results: Path, is_pruned: bool) -> None:
     page = PAGE.read_text()
     new = [row_of(result) for result in read_results(results)] if results.exists() else []
-    PAGE.write_text(write_rows(page, merge(read_rows(page), new, known_trials())))
+    old = [] if is_pruned else read_rows(page)
+    PAGE.write_text(write_rows(page, merge(old, new, known_trials())))
     print(f"{len(new)} rows of {PAGE.name} are new")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), "--prune" in sys.argv[2:])

@@ -6,7 +6,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,9 @@ ATTACKER = "127.0.0.2"
 PROXY = "127.0.0.9"
 SHARE = 64
 TCP_CLOSE = 7  # the state of a connection that was reset
-IDLE_SECONDS = 3
+HEADER_SECONDS, IDLE_SECONDS = 1, 3
 SHORT = {
-    "FIELDGATE_HEADER_TIMEOUT": "1s",
+    "FIELDGATE_HEADER_TIMEOUT": f"{HEADER_SECONDS}s",
     "FIELDGATE_IDLE_TIMEOUT": f"{IDLE_SECONDS}s",
     "FIELDGATE_MAX_CONNECTIONS_PER_ADDRESS": str(SHARE),
     "FIELDGATE_ACCESS_LOG": "false",
@@ -267,7 +267,7 @@ def test_others_are_served_beside_slow_clients(
 
 
 def test_idle_connections_are_closed(slow_clients: SlowClients) -> None:
-    assert slow_clients[hold_idle].result() > IDLE_SECONDS - 0.1, "not with the shorter time of headers"
+    assert slow_clients[hold_idle].result() > HEADER_SECONDS + 0.5, "not with the shorter time of headers"
 
 
 def test_dripped_headers(slow_clients: SlowClients) -> None:
@@ -300,13 +300,20 @@ def test_memory_of_responses_that_are_not_read(served: ServerProcess) -> None:
         size = len(client.get(LARGE).content)
     process = next(pid for pid in children(served.process.pid) if memory_of(pid) > 50_000_000)
     before = memory_of(process)
-    with many_connections(served, SHARE, [ATTACKER]) as unread:
-        for connection in unread:
+    answered = 0
+    request = f"GET {LARGE} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+    with ExitStack() as stack:
+        unread = []
+        for _ in range(SHARE):
+            connection = stack.enter_context(connect(served))
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            connection.sendall(f"GET {LARGE} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            connection.sendall(request)  # at once, as the time for headers is short
+            unread.append(connection)
         for connection in unread:
-            connection.recv(1)
-        assert memory_of(process) < before + SHARE * size // 2
+            with suppress(ConnectionError):  # broken off already, as it is read slowly
+                answered += len(connection.recv(1))
+        assert answered > SHARE // 2
+        assert memory_of(process) < before + answered * size // 2
         assert_served(served)
 
 

@@ -52,7 +52,8 @@ async def flood(server: ServerProcess, username: str, addresses: int, logins: li
             async with session(address) as client:
                 started = time.monotonic()
                 while (status := await log_in(client, server, "demo", password)) == 503:
-                    pass  # it waited for its turn for as long as it may: try again, as a client does
+                    # It waited for its turn for as long as it may: try again, as a client does.
+                    assert time.monotonic() < started + TIMEOUT_SECONDS
                 statuses.append(status)
                 seconds = max(seconds, time.monotonic() - started)
     for client in guessers:

@@ -24,6 +24,7 @@ INSERT INTO event_documents (id, version, document) SELECT n, 1, '\\x7b7d' FROM 
 INSERT INTO event_words (id, version, names, glide, appeal_codes)
     SELECT n, 1, 'flood', '', ',' FROM generate_series(1, {EVENTS}) AS n;
 """
+MAX_WAIT_SECONDS = 5  # more than a busy machine needs, less than a lock for as long as a million rows are written
 READ = "SELECT document FROM event_documents JOIN events USING (id) WHERE id = $1"
 WRITE = "UPDATE events SET updated = updated + 1 WHERE id = $1"
 WAITING = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'assets'::regclass"
@@ -80,7 +81,7 @@ class Probe:
 
 @pytest.mark.long
 async def test_migrations_of_a_million_events(cluster: PostgresCluster, trial_report: TrialReport) -> None:
-    """Measures how long reads and writes wait while each revision runs, and an index on events is built."""
+    """Measures how long reads and writes wait while all revisions run, and an index on events is built."""
     url = cluster.primary.create_database("app")
     database = Database(url, command_timeout=None)
     for revision in [each for each in revisions() if each <= "0005"]:
@@ -91,22 +92,17 @@ async def test_migrations_of_a_million_events(cluster: PostgresCluster, trial_re
     while not (reader.count and writer.count):
         await asyncio.sleep(0.01)
     reader.longest = writer.longest = 0.0
-    lines = []
     for revision in [each for each in revisions() if each > "0005"]:
-        began = time.perf_counter()
         await migrations._run(database, command.upgrade, revision)
-        lines.append(f"{revision}: {time.perf_counter() - began:.2f} s, longest wait so far {reader.longest:.3f} s")
     connection = await asyncpg.connect(url)
-    began = time.perf_counter()
     await connection.execute("CREATE INDEX CONCURRENTLY ix_try ON events (start)", timeout=None)
-    lines.append(f"index: {time.perf_counter() - began:.2f} s")
     await connection.close()
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks)
+    assert all(task.cancelled() for task in tasks), "they read and wrote until the end"
     assert await current_revision(database) == REQUIRED_REVISION
     await database.close()
-    print("\n".join(lines))
     trial_report.add(
         TrialResult(
             trial="all migrations with 1,000,000 events",
@@ -115,3 +111,4 @@ async def test_migrations_of_a_million_events(cluster: PostgresCluster, trial_re
             remark=f"longest read {reader.longest:.2f} s, longest write {writer.longest:.2f} s",
         )
     )
+    assert max(reader.longest, writer.longest) < MAX_WAIT_SECONDS, "no revision locks the events while it runs"

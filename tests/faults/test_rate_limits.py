@@ -79,9 +79,11 @@ async def test_what_a_refusal_says(start: StartService, language: Language) -> N
         assert seconds in detail
         assert ("Too many requests" in detail) == (language is Language.ENGLISH)
         page = await service.get(PERMISSIONS, headers={**headers, "Accept": "text/html"})
-        assert (page.status_code, page.headers["Retry-After"]) == (429, seconds)
+        later = page.headers["Retry-After"]
+        assert page.status_code == 429
+        assert 3500 < int(later) <= int(seconds), "time goes on meanwhile"
         assert page.headers["Content-Type"].startswith("text/html")
-        assert seconds in page.text
+        assert later in page.text
         metrics = (await service.get("/metrics")).text
         assert 'fieldgate_rate_limited_total{policy="address-reads"} 2.0' in metrics
 

@@ -37,12 +37,13 @@ def test_rows_survive_writing_and_reading() -> None:
 
 def test_rows_of_trials_that_were_not_run_stay() -> None:
     known = [re.compile("second"), re.compile("first, .+")]
-    old = [row("first, 20 %"), row("second"), row("removed")]
+    old = [row("first, 20 %"), row("second"), row("named by a variable")]
     new = [row("second", acknowledged=7), row("second", "PostgreSQL")]
     merged = merge(old, new, known)
     assert [each.key for each in merged] == [
         ("second", "PostgreSQL"),
         ("second", "SQLite"),
         ("first, 20 %", "SQLite"),
+        ("named by a variable", "SQLite"),
     ]
     assert merged[1].acknowledged == "7"

@@ -201,6 +201,26 @@ def test_slow_bodies_give_way_to_others() -> None:
         budget.reserve("noor", 1)  # those that are left are fast enough
 
 
+@pytest.mark.parametrize(("is_declared", "pieces"), [(True, 0), (False, 1)])
+async def test_body_beyond_the_limit_is_refused_without_reading_it(is_declared: bool, pieces: int) -> None:
+    """Without a declared length, the first piece shows that the body is large."""
+    reader = BodyReader(Settings(upload_bytes_in_flight=MIB))
+    for other in ("zahra", "omar"):
+        reader.uploads.reserve(other, MIB // 2)
+    body = open_body(reader, multipart(bytes(MIB)), is_declared=is_declared)
+    receive, received = body._receive, 0
+
+    async def receive_counted() -> Any:
+        nonlocal received
+        received += 1
+        return await receive()
+
+    body._receive = receive_counted
+    with pytest.raises(UploadRefused):
+        await body.read_fields(LIMIT)
+    assert received == pieces
+
+
 async def test_body_whose_reservation_was_withdrawn_is_refused() -> None:
     reader = BodyReader(Settings(upload_bytes_in_flight=8 * MIB))
     body = open_body(reader, multipart(bytes(MIB)))
@@ -276,16 +296,13 @@ async def log_in(service: Service) -> dict[str, str]:
     return {"Authorization": f"Token {await service.create_token()}"}
 
 
-async def test_upload_beyond_the_limit_is_refused_without_reading_it(start: StartService) -> None:
+async def test_upload_beyond_the_limit_is_refused(start: StartService) -> None:
     async with start(upload_bytes_in_flight=MIB) as service:
         headers = await log_in(service)
         reader = service.app.app_context.body_reader
-        sent = 0
 
         async def content() -> AsyncIterator[bytes]:
-            nonlocal sent
             for _ in range(4):
-                sent += 1
                 yield bytes(100_000)
 
         taken = reader.uploads.reserve("another", MIB // 2), reader.uploads.reserve("third", MIB // 2)
