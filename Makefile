@@ -76,10 +76,10 @@ bench-full: bench  ## the same, plus a million events and growth plots
 		$(BIN)/python -m benchmarks.client --data "$$folder" --many $(or $(EVENTS),1000000)
 
 soak: $(DEV_READY)  ## well-behaved callers while an attacker runs: latencies, memory, descriptors (MINUTES=10)
-	@$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),10)
+	@$(BIN)/python -m benchmarks.soak --docs --minutes $(or $(MINUTES),10)
 
 scaling: $(DEV_READY)  ## one and two processes over PostgreSQL: throughput, processor time, queries for a request
-	@$(BIN)/python -m benchmarks.scaling
+	@$(BIN)/python -m benchmarks.scaling --docs
 
 fuzz: $(DEV_READY)  ## fuzz a running service from its OpenAPI document in three roles: an hour or more
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),500) $(BIN)/pytest tests/test_fuzzing.py

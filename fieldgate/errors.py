@@ -107,3 +107,11 @@ class ServiceUnavailable(Problem):
 
     def __init__(self, detail: Message | None = None, retry_after_seconds: int = 5) -> None:
         super().__init__(detail, [(b"retry-after", str(retry_after_seconds).encode())])
+
+
+class DatabaseUnavailable(ServiceUnavailable):
+    """The database cannot be used; with `needs_operator`, waiting alone does not help."""
+
+    def __init__(self, detail: Message, retry_after_seconds: int, *, needs_operator: bool) -> None:
+        super().__init__(detail, retry_after_seconds)
+        self.needs_operator = needs_operator

@@ -158,7 +158,7 @@ class Connection:
         *,
         is_repeatable: bool,
     ) -> Parsed:
-        """POST a body, which is made anew for each attempt. Repeat only what the server recognises as the same."""
+        """POST a body, which is made again for each attempt. Repeat only what the server recognises as the same."""
         headers = {"Accept": "application/json", **headers}
         return await self._send(
             "POST", self._url(path, ()), headers, content=body, parse=parse, is_repeatable=is_repeatable

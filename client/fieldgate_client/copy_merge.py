@@ -1,6 +1,6 @@
 """Merges new records into a copy on disk, record by record.
 
-Memory: the ids of the list take about two bits each, and a record that was requested anew about 130 bytes (its id and
+Memory: the ids of the list take about two bits each, and a record that was requested again about 130 bytes (its id and
 its place in a temporary file). Digests for counting changed records take 8 bytes each.
 """
 

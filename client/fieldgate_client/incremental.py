@@ -14,7 +14,7 @@ nothing changed. Otherwise, for events of a Fieldgate server:
 Everything else is read completely every time: other lists, other servers, and after changes of countries and disaster
 types, whose names are in the records. `UpdateResult.reason` tells why.
 
-The copy is written anew next to the old file, then the state, then the file is renamed. The state knows the digests of
+The copy is written whole next to the old file, then the state, then the file is renamed. The state knows the digests of
 the old and of the new file, so after a crash at any moment it fits whichever is there.
 """
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 CHANGED_SINCE = "updated_at__gte"
 DELETED_PATH = "event/deleted/"
-# Requested again next time: pages can be a little old (a second on PostgreSQL, longer while a large index is built
-# anew), clocks tell seconds, and a write is dated before it is committed.
+# Requested again next time: pages can be a little old (a second on PostgreSQL, longer while a large index is
+# rebuilt), clocks tell seconds, and a write is dated before it is committed.
 SINCE_MARGIN = timedelta(minutes=5)
 # A server that copies events from another one dates them by the clock of the other. What it copies later was changed
 # after the newest event that it had, except for what changed during its own run.

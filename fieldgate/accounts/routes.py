@@ -61,7 +61,7 @@ async def token_reading(context: HandlerContext, user: User, store: AccountStore
     error_statuses=(403, 429),
 )
 async def token_creation(user: User, store: AccountStore, settings: Settings) -> Created:
-    # A token cannot be used to get another one: a leaked or expiring token could be renewed for ever.
+    # A token cannot be used to get another one: a leaked or expiring token could be renewed without end.
     if user.auth_method is AuthMethod.TOKEN:
         raise Forbidden(_NEEDS_PASSWORD)
     return Created(TokenRecord(await store.issue_token(user.id, IssuedBy.HTTP, _expiry(settings))))

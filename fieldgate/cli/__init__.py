@@ -17,7 +17,7 @@ from fieldgate.cli.serve import serve
 from fieldgate.cli.tokens import token
 from fieldgate.cli.users import user
 from fieldgate.cli.worker import worker
-from fieldgate.db import is_unavailable
+from fieldgate.db.outages import outage_of
 from fieldgate.settings import unknown_variables
 
 
@@ -28,8 +28,9 @@ class CommandGroup(click.Group):
         try:
             return super().invoke(ctx)
         except Exception as error:
-            if is_unavailable(error):
-                reason = str(getattr(error, "orig", None) or error) or type(error).__name__
+            outage = outage_of(error)
+            if outage is not None:
+                reason = str(getattr(error, "orig", None) or error) or outage.log_text
                 raise click.ClickException(f"The database cannot be reached: {reason}") from None
             if isinstance(error, DBAPIError):
                 raise click.ClickException(f"The database cannot be used: {error.orig}") from None

@@ -100,11 +100,11 @@ def connect(settings: Settings, *, creates: bool, accepts_any: bool = False) -> 
     """
     try:
         file = sqlite_file(settings.database)
+        if file is not None and not accepts_any:
+            _check_identity(file)  # first: it says so if there was a database
         if file is not None and not creates and not (file.is_file() and file.stat().st_size):
             raise _missing_database(settings, f"There is no database at {file.absolute()}.")
         _check_replica(settings, is_sqlite=file is not None)
-        if file is not None and not accepts_any:
-            _check_identity(file)
         return Database(settings.database)
     except (ValueError, ArgumentError) as error:
         raise click.ClickException(f"FIELDGATE_DATABASE_URL: {error}") from None

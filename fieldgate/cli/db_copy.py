@@ -35,6 +35,8 @@ def copy_command(source: str, target: str, restart: bool, live: bool) -> None:
         raise click.ClickException(f"There is no database at {source_file.absolute()}.")
     if source_file is not None and target_file is not None and _is_same(source_file, target_file):
         raise click.ClickException("FROM and TO are the same file.")
+    if target_file is not None and target_file.is_dir():
+        raise click.ClickException(f"{target_file.absolute()} is a folder. TO needs the name of a file in it.")
     with ExitStack() as locks:
         if source_file is not None:
             _lock(locks, source_file, is_exclusive=not live, advice=" Stop it first, or use --live.")

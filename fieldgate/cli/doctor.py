@@ -57,8 +57,10 @@ async def _examine(data: Path | None, *, is_online: bool) -> list[Finding]:
         settings = Settings.from_environment(os.environ)
         settings = settings if data is None else msgspec.structs.replace(settings, data=data)
         file = sqlite_file(settings.database)
-    except (BadSetting, ValueError, ArgumentError) as found:
+    except BadSetting as found:
         return [error("settings", str(found), "Correct it. Nothing else was checked.")]
+    except (ValueError, ArgumentError) as found:
+        return [error("settings", f"FIELDGATE_DATABASE_URL: {found}", "Correct it. Nothing else was checked.")]
     findings = [
         *check_settings(settings, os.environ),
         *check_versions(),

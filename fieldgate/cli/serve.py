@@ -143,7 +143,7 @@ def _resolve_free_address(host: str, port: int) -> str:
 
 
 class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Granian for the Python it runs on
-    """Granian with an import worker, a message when the service is ready, and patience with processes that end.
+    """Granian with an import worker, a message when the service is ready, and restarts of processes that end.
 
     The first two run in threads, which are started after the processes are forked: threads do not survive a fork.
     Granian exits if a process ends twice within seconds. Here it is started again after a delay.

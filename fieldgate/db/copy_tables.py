@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import asyncpg
 from sqlalchemy import JSON, Boolean, LargeBinary, String, Table
 
-from fieldgate.db.database import BUSY_TIMEOUT_MS, Database
+from fieldgate.db.database import BUSY_TIMEOUT_MS, Database, create_private_file
 from fieldgate.db.table_digests import Row, sqlite_value
 
 Key = tuple[Any, ...]
@@ -131,6 +131,7 @@ async def open_writer(database: Database) -> AsyncIterator[TableWriter]:
 
 def _open_sqlite(database: Database) -> sqlite3.Connection:
     file = Path(str(database.url.database))
+    create_private_file(str(file))
     connection = sqlite3.connect(file, isolation_level=None)
     connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
     connection.execute("PRAGMA journal_mode = WAL")

@@ -7,6 +7,7 @@ uid = await database.write(lambda connection: connection.execute(...).scalar_one
 """
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
@@ -175,6 +176,8 @@ class Database:
         """Open a read-only connection of the driver. Raises `DatabaseGone` if the database is not the one it was."""
         self._files.check_before_open()
         path, must_exist = str(self.url.database), self._files.must_exist
+        if not must_exist:
+            create_private_file(path)
         connection = sqlite3.connect(
             read_write_uri(path) if must_exist else path, uri=must_exist, isolation_level=None, check_same_thread=False
         )
@@ -318,6 +321,8 @@ def _driver_url(database_url: str) -> URL:
             "postgresql+asyncpg", parts.user or None, parts.password or None, database=parts.database,
             query={**parts.options, **places},
         )  # fmt: skip
+    if "://" not in database_url:
+        raise ValueError("sqlite:///… or postgresql://… is needed.")
     url = make_url(database_url)
     if url.get_backend_name() != "sqlite":
         raise ValueError(f"sqlite:///… or postgresql://… is needed, not {url.get_backend_name()!r}.")
@@ -326,11 +331,21 @@ def _driver_url(database_url: str) -> URL:
     return url.set(drivername="sqlite+aiosqlite")
 
 
+def create_private_file(path: str) -> None:
+    """Create the file of a new SQLite database, which no other user of the machine can read. SQLite gives its other
+    files the same permissions. An existing file stays as it is, and SQLite reports what cannot be created."""
+    if path != ":memory:":
+        with suppress(OSError):
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
 def _register_sqlite_events(engine: Engine, files: SqliteFiles) -> None:
     def prepare_connect(dialect: Dialect, record: Any, arguments: list[Any], options: dict[str, Any]) -> None:  # noqa: ARG001
         record.info[GENERATION] = files.generation
         files.check_before_open()
-        if files.must_exist:
+        if not files.must_exist:
+            create_private_file(arguments[0])
+        else:
             arguments[0] = read_write_uri(arguments[0])
             options["uri"] = True
 
@@ -379,7 +394,7 @@ async def _postgres_identity(connection: "asyncpg.Connection") -> int | None:
 
 
 def _disconnect_if_broken(context: ExceptionContext) -> None:
-    """Drop a connection whose driver lost track of its state: it would fail for ever."""
+    """Drop a connection whose driver lost track of its state: it would fail every time."""
     if is_broken_connection(context.original_exception):
         context.is_disconnect = True
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy.exc
 
-from fieldgate.errors import ServiceUnavailable
+from fieldgate.errors import DatabaseUnavailable, ServiceUnavailable
 from fieldgate.i18n.messages import Message
 
 
@@ -115,9 +115,27 @@ class Outage(Enum):
         """Whether reads work: only a write can tell that it is over."""
         return self in (Outage.DISK_FULL, Outage.READ_ONLY, Outage.LOCKED, Outage.DISK_ERROR)
 
+    @property
+    def needs_operator(self) -> bool:
+        """Whether it usually ends only if the operator does something."""
+        return self in _FOR_THE_OPERATOR
+
     def problem(self) -> ServiceUnavailable:
         """The response of a request that failed for this reason."""
-        return ServiceUnavailable(self.message, self.retry_seconds)
+        if self in (Outage.BUSY, Outage.LOCKED):  # the database works
+            return ServiceUnavailable(self.message, self.retry_seconds)
+        return DatabaseUnavailable(self.message, self.retry_seconds, needs_operator=self.needs_operator)
+
+
+_FOR_THE_OPERATOR = {
+    Outage.DISK_FULL,
+    Outage.READ_ONLY,
+    Outage.DISK_ERROR,
+    Outage.CANNOT_OPEN,
+    Outage.MISSING,
+    Outage.REPLACED,
+    Outage.SCHEMA,
+}
 
 
 class DatabaseGone(Exception):

@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db.database import Database
 from fieldgate.db.lease import LEASE_DURATION, Lease, LeaseExpired
+from fieldgate.db.outages import outage_of
 from fieldgate.db.tables import rebuilds
 
 START = -1  # before the first key
@@ -113,8 +114,12 @@ class Rebuilder(Generic[Row]):
                     return
             except LeaseExpired:
                 log.warning("the rebuild of %s was taken over by another process", self._stored.name)
-            except Exception:  # such as a database that is away: try again
-                log.exception("the rebuild of %s was interrupted", self._stored.name)
+            except Exception as error:  # such as a database that is away: try again
+                outage = outage_of(error)
+                if outage is None:
+                    log.exception("the rebuild of %s was interrupted", self._stored.name)
+                else:
+                    log.warning("the rebuild of %s was interrupted: %s", self._stored.name, outage.log_text)
             await asyncio.sleep(self._retry_seconds)
 
     async def run(self, *, is_forced: bool = False, on_progress: ProgressCallback) -> bool:

@@ -9,6 +9,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.exc import DBAPIError
 
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
+from fieldgate.db.outages import outage_of
 from fieldgate.db.schema import REQUIRED_REVISION, UNFINISHED_COPY, current_revision
 from fieldgate.db.tables import now
 from fieldgate.doctor.findings import Finding, error, ok, warning
@@ -32,7 +33,8 @@ async def check_database(database: Database) -> list[Finding]:
     except Exception as found:
         if not is_unavailable(found) and not isinstance(found, DBAPIError):
             raise
-        reason = str(getattr(found, "orig", None) or found) or type(found).__name__
+        outage = outage_of(found)
+        reason = str(getattr(found, "orig", None) or found) or (outage.log_text if outage else "no reason is known")
         advice = "Check that it runs, FIELDGATE_DATABASE_URL, the network and the password."
         if database.is_sqlite:
             advice = "Check the file and its folder. If it is damaged, restore a backup."

@@ -27,7 +27,8 @@ def warning(check: str, message: str, advice: str) -> Finding:
     return Finding(check, Level.WARNING, message, advice)
 
 
-def error(check: str, message: str, advice: str) -> Finding:
+def error(check: str, message: str, advice: str = "") -> Finding:
+    """Without `advice`, the message itself says what to do."""
     return Finding(check, Level.ERROR, message, advice)
 
 

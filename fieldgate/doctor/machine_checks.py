@@ -36,12 +36,20 @@ def check_files(file: Path) -> Iterator[Finding]:
         yield error("files", f"{folder} cannot be written by this user.", "Give the folder to the user of the service.")
     if folder.stat().st_mode & stat.S_IWOTH:
         yield error("files", f"Every user of the machine can write to {folder}.", f"Run: chmod o-w {folder}")
-    if not file.is_file():
-        yield error(
-            "files", f"There is no database at {file.absolute()}.", "Restore a backup, or run `fieldgate migrate`."
-        )
+    if not file.is_file() or not file.stat().st_size:
+        yield _missing_database(file)
         return
     yield from _check_database_file(file, folder)
+
+
+def _missing_database(file: Path) -> Finding:
+    try:
+        check_marker(file, None)
+    except UnexpectedDatabase as found:  # there was one before
+        return error("files", str(found))
+    return error(
+        "files", f"There is no database at {file.absolute()}.", "Restore a backup, or run `fieldgate migrate`."
+    )
 
 
 def _check_database_file(file: Path, folder: Path) -> Iterator[Finding]:
@@ -65,7 +73,7 @@ def _check_database_file(file: Path, folder: Path) -> Iterator[Finding]:
     try:
         check_marker(file, read_identity(file))
     except UnexpectedDatabase as found:
-        yield error("files", str(found), "Restore a backup, or put the right file back.")
+        yield error("files", str(found))
     except sqlite3.Error as found:
         yield error("files", f"{file.absolute()} cannot be read: {found}", "Restore a backup.")
     else:

@@ -21,7 +21,7 @@ async def check_service(settings: Settings) -> AsyncIterator[Finding]:
         async with httpx.AsyncClient(timeout=TIMEOUT_SECONDS, trust_env=False) as client:
             response = await client.get(f"{address}/readyz")
     except httpx.HTTPError as found:
-        message = f"No service answers at {address}: {type(found).__name__}."
+        message = f"No service answers at {address}: {_reason(found)}."
         yield warning("service", message, "If it should run, start it and read its log.")
         return
     if response.status_code == httpx.codes.OK:
@@ -46,10 +46,19 @@ async def check_proxy(settings: Settings, *, is_online: bool) -> AsyncIterator[F
             response = await client.get(f"{settings.base_url}{PROBE_PATH}", params={"limit": 1})
     except httpx.HTTPError as found:
         is_certificate = isinstance(found.__cause__, ssl.SSLError) or "CERTIFICATE" in str(found)
-        reason = f"its certificate is not valid: {found}" if is_certificate else type(found).__name__
+        reason = f"its certificate is not valid: {found}" if is_certificate else f"{_reason(found)}."
         yield error("proxy", f"{shown} does not answer: {reason}", "Check the proxy, its name and its certificate.")
         return
     yield _judge_links(shown, response)
+
+
+def _reason(found: httpx.HTTPError) -> str:
+    """Why there is no response, in words."""
+    if isinstance(found, httpx.TimeoutException):
+        return f"there is no response within {TIMEOUT_SECONDS} seconds"
+    if isinstance(found, httpx.ConnectError):
+        return "nothing accepts connections there"
+    return "the connection broke before there was a response"
 
 
 def _judge_links(base_url: str, response: httpx.Response) -> Finding:

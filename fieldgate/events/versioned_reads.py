@@ -167,7 +167,7 @@ _SELECT_INDEX_ROWS = select(events.c.id, events.c.start, events.c.created, event
 
 
 def _current_documents(rows: Iterable[Sequence[Any]]) -> dict[int, bytes]:
-    """The documents of rows (id, version, format, document, packed), built anew where the format is another one."""
+    """The documents of rows (id, version, format, document, packed), built again where the format is another one."""
     return {
         id_: document if format_ == EVENT_FORMAT else build_list_template(unpack(packed))
         for id_, _, format_, document, packed in rows

@@ -342,7 +342,7 @@ class Endpoint:
             if isinstance(result, ListResult | VersionedRecord) and result.versions is not None:
                 is_current = result.versions == own_versions
             else:
-                # Read anew: the handler may have seen a write that this process has not heard of yet.
+                # Read again: the handler may have seen a write that this process has not heard of yet.
                 is_current = versions == await app.data_versions.versions(topics, fresh=True)
             etag = responses.make_etag(*key) if is_current else b""
             if is_current:

@@ -1,5 +1,6 @@
 """Health checks, metrics and the index of endpoints."""
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Protocol
@@ -20,6 +21,7 @@ from fieldgate.i18n.messages import Message
 from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.settings import Settings
 
+METRICS_CHECK_SECONDS = 3  # Prometheus waits for ten
 TAG = "Service"
 INDEX_PATH = "/api/v2/"
 
@@ -95,6 +97,14 @@ class Readiness:
         if reason is not None:
             raise NotReady(reason)
 
+    async def is_ready(self) -> bool:
+        """For metrics: a check that takes too long counts as not ready."""
+        try:
+            async with asyncio.timeout(METRICS_CHECK_SECONDS):
+                return await self._check.unready_reason() is None
+        except TimeoutError:
+            return False
+
     async def details(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}
         for provider in self._details:
@@ -153,7 +163,11 @@ async def readyz(readiness: Readiness) -> Response:
     rate_cost=0,
 )
 async def metrics(
-    context: HandlerContext, client: ClientAddress, settings: Settings, request_metrics: RequestMetrics
+    context: HandlerContext,
+    client: ClientAddress,
+    settings: Settings,
+    request_metrics: RequestMetrics,
+    readiness: Readiness,
 ) -> Response:
     # Behind an untrusted proxy on this machine, every client seems to be local.
     is_relayed = b"x-forwarded-for" in context.headers or b"forwarded" in context.headers
@@ -161,7 +175,7 @@ async def metrics(
     if is_untrusted or not is_in_networks(client.address, settings.metrics_from):
         raise Forbidden(Message("Metrics are not available to this address; see FIELDGATE_METRICS_FROM."))
     content_type = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
-    return Response(200, [content_type, NO_STORE], request_metrics.to_prometheus())
+    return Response(200, [content_type, NO_STORE], request_metrics.to_prometheus(is_ready=await readiness.is_ready()))
 
 
 def index_operation(operations: Iterable[Operation]) -> Operation:

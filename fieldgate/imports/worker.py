@@ -100,8 +100,8 @@ class ImportWorker:
                 await self._content_upgrader.run(stopping)
                 return
             except Exception as error:
-                log.exception("the upgrade of form content was interrupted")
-                if not is_unavailable(error):
+                if self._outages.problem_of(error) is None:  # it logs an outage once
+                    log.exception("the upgrade of form content was interrupted")
                     return
                 await _wait(stopping, RETRY_DELAY_SECONDS)
 
@@ -127,8 +127,9 @@ class ImportWorker:
         """Delete old imports. A failure is logged and does not delay imports: the next purge tries again."""
         try:
             await self._store.purge(now() - self._retention)
-        except Exception:
-            log.exception("old imports could not be deleted")
+        except Exception as error:
+            if self._outages.problem_of(error) is None:
+                log.exception("old imports could not be deleted")
 
     async def _wait_for_work(self, stopping: asyncio.Event, last_version: int) -> None:
         deadline = _clock() + CLAIM_INTERVAL_SECONDS

@@ -29,6 +29,8 @@ class JSONFormatter(logging.Formatter):
 
 # Libraries that log every step; lines of httpcore would contain request headers.
 QUIET_LOGGERS = ("_granian", "aiosqlite", "httpcore")
+# Logs a traceback for each attempt to connect during an outage, which has its own line in the log.
+_RETRYING_LOGGER = "asyncpg.pool"
 
 
 def logging_config(level: str) -> dict[str, Any]:
@@ -39,7 +41,7 @@ def logging_config(level: str) -> dict[str, Any]:
         "formatters": {"json": {"()": JSONFormatter}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "stream": "ext://sys.stderr"}},
         "root": {"level": level.upper(), "handlers": ["stderr"]},
-        "loggers": {name: {"level": "WARNING"} for name in QUIET_LOGGERS},
+        "loggers": {**{name: {"level": "WARNING"} for name in QUIET_LOGGERS}, _RETRYING_LOGGER: {"level": "ERROR"}},
     }
 
 

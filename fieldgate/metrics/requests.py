@@ -32,7 +32,7 @@ from fieldgate.settings import Settings
 
 _REQUEST_ID_PATTERN = re.compile(rb"[A-Za-z0-9._:+/=-]{1,128}")
 _REQUESTS, _SECONDS, _LAG = "fieldgate_requests", "fieldgate_request_seconds", "fieldgate_index_lag_seconds"
-_REFUSALS = "fieldgate_rate_limited"
+_REFUSALS, _READY = "fieldgate_rate_limited", "fieldgate_ready"
 BUCKETS_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SUM = len(BUCKETS_SECONDS) + 1
 
@@ -140,16 +140,17 @@ class RequestMetrics:
         """A function that sets for how long responses have been based on an earlier version of some data."""
         return partial(self._counters.slots.__setitem__, self._counters.allocate((_LAG, data)))
 
-    def to_prometheus(self) -> bytes:
-        """The metrics of all processes of this server in Prometheus' text format."""
-        return generate_latest(_SampleCollector(list(self._counters.samples())))
+    def to_prometheus(self, *, is_ready: bool | None = None) -> bytes:
+        """The metrics of all processes of this server in Prometheus' text format; `is_ready` if it was checked."""
+        return generate_latest(_SampleCollector(list(self._counters.samples()), is_ready))
 
 
 class _SampleCollector(Collector):
     """Adds up the samples of all processes; the lag is the maximum of all live processes."""
 
-    def __init__(self, samples: Sequence[CounterSample]) -> None:
+    def __init__(self, samples: Sequence[CounterSample], is_ready: bool | None) -> None:
         self._samples = samples
+        self._is_ready = is_ready
 
     def collect(self) -> Iterable[Metric]:
         requests = CounterMetricFamily(_REQUESTS, "Number of requests.", labels=["method", "path", "status"])
@@ -180,7 +181,10 @@ class _SampleCollector(Collector):
             lags.add_metric([data], lag)
         for policy, count in refused.items():
             refusals.add_metric([policy], count)
-        return [requests, seconds, lags, refusals]
+        if self._is_ready is None:
+            return [requests, seconds, lags, refusals]
+        ready = GaugeMetricFamily(_READY, "Whether the database can be used: 1, or 0.", float(self._is_ready))
+        return [requests, seconds, lags, refusals, ready]
 
 
 _KNOWN_METHODS = {"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"}

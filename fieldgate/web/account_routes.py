@@ -233,7 +233,7 @@ async def invitation_use(
     # A session of somebody else in this browser must not stay.
     ended = set_cookie(SESSION_COOKIE, "", request.base_url, 0, http_only=True)
     notice = set_notice(Notice(text), b"", request.base_url)
-    # Who has the link can log in with this browser, whoever else is guessing the password.
+    # Who has the link can log in with this browser, even while others guess the password.
     device = await _known_device(authenticator, context, username)
     return redirect(request.base_url, target, notice, ended, device, NO_REFERRER)
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from fieldgate.concurrency import run_in_thread_if
-from fieldgate.errors import Unauthorized, ValidationError
+from fieldgate.errors import DatabaseUnavailable, Problem, Unauthorized, ValidationError
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.response.links import encode_query
 from fieldgate.http.response.response_builder import ErrorContext, PageContext, RenderedPage
@@ -45,9 +45,11 @@ ERROR_ADVICE: Mapping[int, Message] = {
     405: Message("Go back and use the buttons of the page."),
     413: Message("Send a smaller file."),
     429: Message("Wait a little, then try again."),
-    503: Message("Wait a few seconds, then reload the page. Nothing was lost."),
+    503: Message("Wait a few seconds, then reload the page."),
 }
 DEFAULT_ERROR_ADVICE = Message("Try again later. If it happens again, tell the operator the number below.")
+OUTAGE_TITLE = Message("The service is not available at the moment")
+OPERATOR_ADVICE = Message("Waiting may not help. Tell the person who runs this service.")
 
 
 class BrowsablePages:
@@ -90,12 +92,24 @@ class BrowsablePages:
             "error.html",
             PageScope.of_error(context),
             status=status,
-            title=translate(ERROR_TITLES.get(status, DEFAULT_ERROR_TITLE), context.language),
-            advice=translate(ERROR_ADVICE.get(status, DEFAULT_ERROR_ADVICE), context.language),
+            title=translate(_error_title(problem), context.language),
+            advice=translate(_error_advice(problem), context.language),
             messages=messages,
             request_id=context.request_id,
         )
         return RenderedPage(body_html)
+
+
+def _error_title(problem: Problem) -> Message:
+    if isinstance(problem, DatabaseUnavailable):
+        return OUTAGE_TITLE
+    return ERROR_TITLES.get(problem.status, DEFAULT_ERROR_TITLE)
+
+
+def _error_advice(problem: Problem) -> Message:
+    if isinstance(problem, DatabaseUnavailable) and problem.needs_operator:
+        return OPERATOR_ADVICE
+    return ERROR_ADVICE.get(problem.status, DEFAULT_ERROR_ADVICE)
 
 
 def _common_values(context: PageContext) -> dict[str, Any]:

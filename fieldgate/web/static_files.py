@@ -23,7 +23,7 @@ JOINED_FILES = {"fieldgate.css": "styles", "fieldgate.js": "scripts"}
 
 
 class StaticFiles:
-    """The files by name. Their URLs contain a digest of all files, so browsers can cache them for ever."""
+    """The files by name. Their URLs contain a digest of all files, so browsers can cache them without limit."""
 
     def __init__(self) -> None:
         own = Path(str(files("fieldgate.web") / "static"))

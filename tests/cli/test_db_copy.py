@@ -30,10 +30,10 @@ from contextlib import contextmanager
 from fieldgate.cli import db_copy, main
 
 @contextmanager
-def deadly_progress_bar(**options):
+def killing_progress_bar(**options):
     yield lambda done, total: done >= int(sys.argv[1]) and os.kill(os.getpid(), signal.SIGKILL)
 
-db_copy.progress_bar = deadly_progress_bar
+db_copy.progress_bar = killing_progress_bar
 main(["db", "copy", *sys.argv[2:]])
 """
 
@@ -91,10 +91,13 @@ def test_refusals(tmp_path: Path) -> None:
     source, target = str(data / "fieldgate.db"), str(tmp_path / "new" / "fieldgate.db")
     assert "There is no database at" in copy(str(tmp_path / "mistyped.db"), target).stderr
     assert "are the same file" in copy(source, f"sqlite:///{source}").stderr
+    assert f"{tmp_path} is a folder." in copy(source, str(tmp_path)).stderr
+    assert not tmp_path.with_name(f"{tmp_path.name}.lock").exists()
     assert "mysql://…: " in copy(source, f"mysql://amina:{PASSWORD}@h/d").stderr
     with shared_use(data / "fieldgate.db"):
         assert "is in use by a process of Fieldgate. Stop it first, or use --live." in copy(source, target).stderr
         assert copy(source, target, "--live").returncode == 0
+    assert Path(target).stat().st_mode & 0o777 == 0o600, "only the owner can read a copy"
     with shared_use(Path(target)):
         assert f"{target} is in use" in copy(source, target).stderr
     refused = copy(source, target)

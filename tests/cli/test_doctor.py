@@ -35,6 +35,8 @@ def test_no_service_and_no_database(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "error    files: There is no folder" in done.stdout
     assert "warning  service: No service answers at" in done.stdout
+    assert "nothing accepts connections there.\n" in done.stdout
+    assert "ConnectError" not in done.stdout
     assert "Did you mean FIELDGATE_BASE_URL?" in done.stdout
     assert not (tmp_path / "mistyped").exists()
 

@@ -90,7 +90,14 @@ def test_lost_database_is_not_replaced_by_an_empty_one(tmp_path: Path) -> None:
     file = tmp_path / "fieldgate.db"
     kept = file.read_bytes()
     file.unlink()
-    for arguments in (("serve", "--port", str(free_port())), ("migrate",), ("events", "demo", "1")):
+    commands = [
+        ("serve", "--port", str(free_port())),
+        ("migrate",),
+        ("events", "demo", "1"),
+        ("user", "list"),
+        ("backup", str(tmp_path / "backup.db")),
+    ]
+    for arguments in commands:
         done = run_command(*arguments, data=tmp_path)
         assert (done.returncode, done.stdout) == (1, "")
         assert f"The database {file} is gone" in done.stderr

@@ -1,8 +1,10 @@
 """Transactions, prepared queries and URLs, on SQLite and PostgreSQL."""
 
 import asyncio
+import os
 import sqlite3
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -73,6 +75,19 @@ async def test_prepared_queries_run_concurrently(database: Database) -> None:
     assert await asyncio.gather(*(find.first(wanted=str(n)) for n in range(50))) == [None] * 50
 
 
+async def test_new_sqlite_files_are_private(tmp_path: Path) -> None:
+    file, kept = tmp_path / "fieldgate.db", tmp_path / "kept.db"
+    kept.touch()
+    kept.chmod(0o640)
+    for each in (file, kept):
+        database = Database(f"sqlite:///{each}")
+        async with database.transaction() as connection:
+            await connection.execute(text("CREATE TABLE x (y)"))
+        expected = 0o640 if each == kept else 0o600
+        assert [os.stat(f"{each}{suffix}").st_mode & 0o777 for suffix in ("", "-wal", "-shm")] == [expected] * 3  # noqa: PTH116
+        await database.close()
+
+
 async def test_sqlite_is_durable_and_checks_foreign_keys(tmp_path: object) -> None:
     database = Database(f"sqlite:///{tmp_path}/new/folder/fieldgate.db")
     async with database.read_transaction() as connection:
@@ -101,6 +116,8 @@ def test_accepted_urls(url: str, driver: str) -> None:
 def test_other_databases_are_refused() -> None:
     with pytest.raises(ValueError, match=r"postgresql://… is needed, not 'mysql'"):
         Database("mysql://h/db")
+    with pytest.raises(ValueError, match=r"sqlite:///… or postgresql://… is needed\."):
+        Database("second.db")
 
 
 def test_dsn_keeps_the_password() -> None:

@@ -61,6 +61,13 @@ def test_missing_files(file: Path) -> None:
     file.unlink()
     (found,) = problems(list(check_files(file)))
     assert found.startswith("error: There is no database at")
+    for content in (None, b""):  # no file, an empty file
+        if content is not None:
+            file.write_bytes(content)
+        write_marker(file, 12345)
+        (found,) = problems(list(check_files(file)))
+        assert found.startswith(f"error: The database {file} is gone"), "there was one before"
+        assert "`fieldgate migrate`" not in found, "it refuses"
 
 
 def test_another_database(file: Path) -> None:

@@ -18,7 +18,7 @@ BODY: dict[str, Any] = {
     "updated_at": "2026-07-14",
 }
 EVERYBODY = {"public", "member", "indian", "ifrc"}
-PATIENCE = 40  # looks
+MAX_LOOKS = 40
 MEMBERS = EVERYBODY - {"public"}
 
 
@@ -48,7 +48,7 @@ class People:
 
     async def check(self, number: int, listed: set[str], gone: set[str]) -> None:
         found = None
-        for _ in range(PATIENCE):  # on PostgreSQL it takes a moment until a change is heard of
+        for _ in range(MAX_LOOKS):  # on PostgreSQL it takes a moment until a change is heard of
             found = await self.who(f"?id={number}", number), await self.who("deleted/?limit=1000", number)
             if found == (listed, gone):
                 break

@@ -239,7 +239,7 @@ async def can_write(caller: FaultCaller) -> bool:
 async def test_connection_whose_driver_is_confused_is_503_and_discarded(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """asyncpg says so when a connection was interrupted at the wrong moment, and from then on."""
+    """asyncpg says so when a connection was interrupted at the wrong moment, and for each use after that."""
     settings = Settings(data=tmp_path, access_log=False, database_url=database_url)
     async with run_service(settings) as service:
         headers = {"Authorization": f"Token {await service.create_token()}"}

@@ -63,7 +63,7 @@ def test_processes_killed_again_and_again(tmp_path: Path, workers: int, trial_re
         assert served.stop() == 0, "also while a process waits to be started"
     trial_report.add(
         TrialResult(
-            trial=f"kill -9 of {workers} serving process(es), three times in a row",
+            trial=f"kill -9 of all serving processes ({workers}), three times in a row",
             database="SQLite",
             recovery_seconds=round(max(seconds), 1),
         )

@@ -34,6 +34,12 @@ async def test_readyz_of_a_service(service: Service) -> None:
     assert response.content == b'{"status":"ready","version":"%s"}' % __version__.encode()
 
 
+async def test_metrics_tell_whether_the_service_is_ready(service: Service) -> None:
+    assert "\nfieldgate_ready 1.0\n" in (await service.get("/metrics")).text
+    assert await Readiness(FixedCheck(None)).is_ready()
+    assert not await Readiness(FixedCheck(Outage.MISSING)).is_ready()
+
+
 async def test_readyz_reports_details() -> None:
     response = await readyz.handler(Readiness(FixedCheck(None), details=(no_details, rebuild_progress)))
     assert msgspec.json.decode(response.body) == {

@@ -63,7 +63,7 @@ STAGES = {
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
-def deadly(step, is_done_first):
+def killing(step, is_done_first):
     def called(*arguments, **options):
         if not is_done_first:
             die()
@@ -78,7 +78,7 @@ def deadly(step, is_done_first):
 
 url, stage = sys.argv[1:]
 owner, name, is_done_first = STAGES[stage]
-setattr(owner, name, deadly(getattr(owner, name), is_done_first))
+setattr(owner, name, killing(getattr(owner, name), is_done_first))
 settings = Settings(database_url=url, import_lease=1)
 asyncio.run(ImportWorker(settings, Database(url)).run(asyncio.Event()))
 """
@@ -202,14 +202,14 @@ async def test_worker_killed_at_any_stage_loses_nothing(database_url: str, datab
 async def test_import_that_kills_every_worker_fails(database_url: str, database: Database) -> None:
     """The number of attempts is limited, no assets are left, and other imports are not delayed."""
     sender = Sender(database)
-    deadly = await sender.send(await sender.user("unlucky"), "deadly")
+    killing = await sender.send(await sender.user("unlucky"), "killing")
     for stage in ("in parsing", "assets written", "before commit"):
         await killed_at(stage, database_url)
     other = await sender.send(await sender.user("other"), "fine")
     async with workers(database_url, 2):
         await wait_until_finished(database)
     assert list(await created_assets(database)) == [other]
-    [row] = [row for row in await all_imports(database) if row.uid == deadly]
+    [row] = [row for row in await all_imports(database) if row.uid == killing]
     assert (row.status, row.attempts, row.messages["error_type"]) == ("error", 4, "gave_up")
     assert row.messages["error"]
 

@@ -390,7 +390,7 @@ async def test_too_many_attempts_fail_the_import(harness: ImportHarness, databas
 
 @pytest.mark.parametrize("error", [RuntimeError("a fault"), ConnectionError("away")])
 async def test_failed_purge_does_not_delay_imports(
-    harness: ImportHarness, error: Exception, monkeypatch: pytest.MonkeyPatch
+    harness: ImportHarness, error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fail(*_: object) -> int:
         raise error
@@ -404,6 +404,8 @@ async def test_failed_purge_does_not_delay_imports(
     stopping.set()
     await working
     assert (await harness.get(url))["status"] == "complete"
+    has_traceback = any(record.exc_info for record in caplog.records)
+    assert has_traceback == isinstance(error, RuntimeError), "an outage has one line"
 
 
 async def test_lease_is_renewed_during_long_work(harness: ImportHarness, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,11 @@
 """Errors as pages, for people."""
 
+from pathlib import Path
+
 import pytest
 
 from fieldgate.i18n.languages import Language
-from tests.conftest import Service
+from tests.conftest import Service, StartService
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
@@ -51,3 +53,22 @@ async def test_address_is_escaped(service: Service, path: str) -> None:
     page = await service.get(path, headers=BROWSER)
     assert page.status_code == 404
     assert "<script>alert" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("language", "advice"),
+    [("en", "Tell the person who runs this service."), ("fr", "Prévenez la personne qui administre ce service.")],
+)
+async def test_page_of_a_lost_database_does_not_promise_that_waiting_helps(
+    start: StartService, tmp_path: Path, language: str, advice: str
+) -> None:
+    async with start() as service:
+        assert (await service.get("/readyz")).status_code == 200
+        (tmp_path / "fieldgate.db").rename(tmp_path / "moved.db")
+        assert (await service.get("/readyz")).json()["reason"] == "missing"
+        page = await service.get("/api/v2/event/", headers={**BROWSER, "Accept-Language": language})
+        assert page.status_code == 503
+        assert advice in page.text
+        for wrong in ("is busy", "Wait a few seconds", "Nothing was lost"):
+            assert wrong not in page.text
+        (tmp_path / "moved.db").rename(tmp_path / "fieldgate.db")

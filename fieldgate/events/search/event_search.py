@@ -347,7 +347,7 @@ class EventSearch:
     async def _apply_changes(
         self, snapshot: EventSnapshot, at_least: int, state: Snapshot | None = None
     ) -> EventSnapshot | None:
-        """The snapshot of a later state. None if its index must be built anew."""
+        """The snapshot of a later state. None if its index must be built from the beginning."""
         changes = await self._store.load_changes(snapshot.index_version, at_least, state)
         if changes is None:
             return None

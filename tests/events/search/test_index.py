@@ -26,8 +26,8 @@ def test_id_lookup_with_changes_equals_rebuilt(known: list[int], data: st.DataOb
     all_ids = int64_array([*known, *new])
     alive = BitMap(place for place, number in enumerate(all_ids) if place >= len(known) or number not in gone)
     found = IdLookup.from_ids(int64_array(known), before).with_changes(gone, new, all_ids, alive)
-    anew = IdLookup.from_ids(all_ids, alive)
-    assert (found.ids, found.positions) == (anew.ids, anew.positions)
+    rebuilt = IdLookup.from_ids(all_ids, alive)
+    assert (found.ids, found.positions) == (rebuilt.ids, rebuilt.positions)
     for number in {*known, *new}:
         place = found.position(number)
         assert (place is None) == (number in gone and number not in new)

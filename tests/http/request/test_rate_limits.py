@@ -175,7 +175,7 @@ print(sum(meter.take("same", 1.0) <= meter.limit for _ in range(2 * int(sys.argv
 
 
 def admitted_by_processes(folder: Path, processes: int, quota: int) -> list[int]:
-    """What each process admits for one key, while time stands still and all hurry at once."""
+    """What each process admits for one key, while time stands still and all send as fast as they can."""
     running = [
         subprocess.Popen(
             [sys.executable, "-c", CONTENDER, str(folder), str(quota)],
