@@ -111,7 +111,7 @@ def test_options_in_variables_are_not_unknown_settings(migrated: Path) -> None:
     ("variable", "value", "message"),
     [
         ("FIELDGATE_PORT", "many", "FIELDGATE_PORT: expected a whole number from 0 to 65535, not 'many'."),
-        ("FIELDGATE_DATABASE_URL", "foo", "FIELDGATE_DATABASE_URL: Could not parse"),
+        ("FIELDGATE_DATABASE_URL", "foo", "FIELDGATE_DATABASE_URL: sqlite:///… or postgresql://… is needed"),
         ("FIELDGATE_DATABASE_URL", "sqlite://", "the name of a database is missing"),
         ("FIELDGATE_DATABASE_URL", "postgresql://u@127.0.0.1:9/d", "The database cannot be reached: "),
         ("FIELDGATE_DATABASE_URL", "postgresql://u@nowhere.invalid/d", "The database cannot be reached: "),
