@@ -9,7 +9,7 @@ uid = await database.write(lambda connection: connection.execute(...).scalar_one
 import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -81,7 +81,8 @@ class Database:
         # Errors are logged, and parameters of a failing statement can be secret.
         self._engine = create_async_engine(engine_url, hide_parameters=True, **options)
         if self.is_sqlite:
-            _register_sqlite_events(self._engine.sync_engine, self._files)
+            self._opened: list[Any] = []  # connections of the driver that are or were open
+            _register_sqlite_events(self._engine.sync_engine, self._files, self._note_opened)
         else:
             event.listen(self._engine.sync_engine, "do_connect", self._connect_engine)
             event.listen(self._engine.sync_engine, "handle_error", _disconnect_if_broken)
@@ -302,6 +303,15 @@ class Database:
             await self._pool.close()
             self._pool = None
         await self._engine.dispose()
+        if self.is_sqlite:
+            # SQLAlchemy loses a connection if the task that opens it is cancelled before the connection is set up.
+            for connection in self._opened:
+                await connection.close()
+            self._opened.clear()
+
+    def _note_opened(self, connection: Any) -> None:
+        self._opened = [each for each in self._opened if each._connection is not None]  # None: it was closed
+        self._opened.append(connection.driver_connection)
 
 
 def sqlite_file(database_url: str) -> Path | None:
@@ -339,8 +349,12 @@ def create_private_file(path: str) -> None:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
-def _register_sqlite_events(engine: Engine, files: SqliteFiles) -> None:
-    def prepare_connect(dialect: Dialect, record: Any, arguments: list[Any], options: dict[str, Any]) -> None:  # noqa: ARG001
+def _register_sqlite_events(
+    engine: Engine, files: SqliteFiles, on_open: Callable[[Any], None] = lambda _connection: None
+) -> None:
+    """`on_open` is called with each new connection, before a task that is cancelled can lose it."""
+
+    def connect(dialect: Dialect, record: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
         record.info[GENERATION] = files.generation
         files.check_before_open()
         if not files.must_exist:
@@ -348,6 +362,9 @@ def _register_sqlite_events(engine: Engine, files: SqliteFiles) -> None:
         else:
             arguments[0] = read_write_uri(arguments[0])
             options["uri"] = True
+        connection = dialect.connect(*arguments, **options)
+        on_open(connection)
+        return connection
 
     def set_up(connection: Any, record: Any) -> None:
         cursor = connection.cursor()
@@ -364,7 +381,7 @@ def _register_sqlite_events(engine: Engine, files: SqliteFiles) -> None:
         if connection is not None and record.info[GENERATION] != files.generation:
             record.invalidate()
 
-    event.listen(engine, "do_connect", prepare_connect)
+    event.listen(engine, "do_connect", connect)
     event.listen(engine, "checkin", close_if_lost)
     event.listen(engine, "connect", set_up)
     event.listen(engine, "begin", _begin_sqlite)

@@ -131,3 +131,22 @@ def test_timestamps_are_exact_to_the_microsecond(timestamp: datetime) -> None:
         Timestamp.pack(timestamp.replace(year=2000) + timedelta(microseconds=1))
         == Timestamp.pack(timestamp.replace(year=2000)) + 1
     )
+
+
+async def test_no_connection_is_lost_if_its_task_is_cancelled(tmp_path: Path) -> None:
+    """At whatever step of opening it. The driver warns of a connection that is deleted before it is closed."""
+    for steps in range(0, 60, 3):
+        database = Database(f"sqlite:///{tmp_path / 'cancelled.db'}")
+
+        async def read(database: Database = database) -> None:
+            async with database.read_transaction() as connection:
+                await connection.execute(text("SELECT 1"))
+
+        task = asyncio.create_task(read())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        opened = list(database._opened)
+        await database.close()
+        assert all(connection._connection is None for connection in opened)
