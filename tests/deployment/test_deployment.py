@@ -21,7 +21,6 @@ from tests.processes import free_port
 
 UNITS = ("fieldgate.service", "fieldgate-worker.service")
 BARE_DEBIAN = os.environ.get("BARE_DEBIAN")  # a folder that keeps the bare Debian between runs
-MIRROR = "http://deb.debian.org/debian"
 TIMEOUT_SECONDS = 120
 PASSWORD = "correct horse"
 FORM = b"type,name,label\r\ntext,name,Name\r\n"
@@ -68,7 +67,7 @@ def bare_debian(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     base = Path(BARE_DEBIAN) if BARE_DEBIAN else folder / "debian"
     if not (base / "usr/bin/python3").exists():
         packages = "--include=ca-certificates,python3,python3-venv,systemd"
-        subprocess.run(["debootstrap", "--variant=minbase", packages, "bookworm", base, MIRROR], check=True)
+        subprocess.run(["debootstrap", "--variant=minbase", packages, "bookworm", base], check=True)
     for name in ("resolv.conf", "ssl/certs/ca-certificates.crt"):  # this machine may have its own
         (base / "etc" / name).unlink(missing_ok=True)
         shutil.copyfile(Path("/etc", name), base / "etc" / name)
