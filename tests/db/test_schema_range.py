@@ -20,6 +20,14 @@ from fieldgate.db.schema import (
 OWN = int(REQUIRED_REVISION)
 
 
+async def unready_reason(database: Database) -> Outage | None:
+    readiness = DatabaseReadiness(database)
+    try:
+        return await readiness.unready_reason()
+    finally:
+        await readiness.monitor.stop()  # it would look at the database again and again
+
+
 async def set_schema(database: Database, revision: str, compatible_since: int | None) -> None:
     """As if another release had migrated the database."""
     async with database.transaction() as connection:
@@ -59,7 +67,7 @@ async def test_supported_range(
     state = await read_state(database)
     assert state == (status, revision)
     is_usable = status in {SchemaStatus.CURRENT, SchemaStatus.COMPATIBLE}
-    assert (await DatabaseReadiness(database).unready_reason() is None) is is_usable
+    assert (await unready_reason(database) is None) is is_usable
     if status in {SchemaStatus.NEWER, SchemaStatus.UNKNOWN}:
         with pytest.raises(UnsupportedSchema) as caught:
             await upgrade(database)
@@ -71,7 +79,7 @@ async def test_supported_range(
 async def test_database_without_tables_is_empty(empty_database_url: str) -> None:
     database = Database(empty_database_url)
     assert await read_state(database) == (SchemaStatus.EMPTY, None)
-    assert await DatabaseReadiness(database).unready_reason() is Outage.SCHEMA
+    assert await unready_reason(database) is Outage.SCHEMA
     await upgrade(database)
     async with database.read_transaction() as connection:
         query = text("SELECT version FROM changes WHERE topic = :topic")

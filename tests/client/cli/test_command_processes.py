@@ -103,7 +103,7 @@ def test_interrupted_between_pages(
     with RunningCommand(*arguments) as command:
         command.read_until(" of 19", "stderr")
         code, rest = command.interrupt()
-    assert code == 130
+    assert code == 130, rest
     assert "Traceback" not in rest
     assert "Exception" not in rest
     assert not (folder / "x.ndjson").exists()
