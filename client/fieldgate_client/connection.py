@@ -284,16 +284,15 @@ class Connection:
 
     async def _send_head(self, client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
         """Send the request and wait for the head of the response: also one that a server announces for ever."""
-        import asyncio
-
+        import anyio
         import httpx
 
-        sending = client.send(request, stream=True)
-        if request.method != "GET":
-            return await sending  # sending the body can take long
+        # Sending a body can take long. (`asyncio.wait_for` of Python 3.10 and 3.11 can lose a cancellation.)
+        most = self._options.timeout + CONNECT_TIMEOUT_SECONDS if request.method == "GET" else None
         try:
-            return await asyncio.wait_for(sending, self._options.timeout + CONNECT_TIMEOUT_SECONDS)
-        except asyncio.TimeoutError:
+            with anyio.fail_after(most):
+                return await client.send(request, stream=True)
+        except TimeoutError:
             raise httpx.ReadTimeout("no answer in time", request=request) from None
 
     def _check_request_id(self, response: HTTPResponse, request_id: str) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import AsyncIterator, Coroutine, Iterator
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+    from concurrent.futures import Future
 
 Result = TypeVar("Result")
 _END = object()
@@ -29,44 +30,39 @@ class EventLoopThread:
 
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine in the loop and wait for its result. If the wait is interrupted, it is cancelled and ends."""
-        import asyncio
-
         if self._is_own_thread():
             coroutine.close()
+        return self._wait_for(_Call(lambda: coroutine))
+
+    def _wait_for(self, call: _Call[Result]) -> Result:
+        if self._is_own_thread():
             raise RuntimeError("A callback of the client cannot use the client: it would wait for itself.")
-        ended = threading.Event()
-
-        async def run_to_end() -> Result:
-            try:
-                return await coroutine
-            finally:
-                ended.set()
-
-        future = asyncio.run_coroutine_threadsafe(run_to_end(), self._running_loop())
+        loop = self._running_loop()
         try:
-            return future.result()
+            loop.call_soon_threadsafe(call.start)  # an interrupt inside of it may come before or after it is in effect
+            return call.result.result()
         except BaseException:
-            if future.cancel():
-                ended.wait(CANCEL_SECONDS)
+            loop.call_soon_threadsafe(call.cancel)
+            call.ended.wait(CANCEL_SECONDS)
             raise
 
     def iterate(self, source: AsyncIterator[Result]) -> Iterator[Result]:
         """The values of an asynchronous iterator, which is closed at the end or when the caller stops."""
         try:
-            while (value := self.run(_next(source))) is not _END:
+            while (value := self._wait_for(_Call(lambda: _next(source)))) is not _END:
                 yield value  # type: ignore[misc]
         finally:
             self._close(source)
 
     def _close(self, source: AsyncIterator[Any]) -> None:
-        close, loop = getattr(source, "aclose", None), self._loop
-        if close is None or loop is None or loop.is_closed() or self._pid != os.getpid():
+        loop = self._loop
+        if loop is None or loop.is_closed() or self._pid != os.getpid():
             return
         if not self._is_own_thread():
-            self.run(close())
+            self.run(_close(source))
             return
         # The garbage collector ran in the thread of the loop, which cannot wait for itself.
-        closing = loop.create_task(close())
+        closing = loop.create_task(_close(source))
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
 
@@ -96,8 +92,48 @@ class EventLoopThread:
             return self._loop
 
 
+class _Call(Generic[Result]):
+    """A coroutine that another thread waits for. `start` and `cancel` run in the thread of the loop."""
+
+    def __init__(self, make_coroutine: Callable[[], Coroutine[Any, Any, Result]]) -> None:
+        from concurrent.futures import Future
+
+        self.result: Future[Result] = Future()
+        self.ended = threading.Event()
+        self._make_coroutine = make_coroutine
+        self._task: asyncio.Task[Result] | None = None
+
+    def start(self) -> None:
+        import asyncio
+
+        self._task = asyncio.ensure_future(self._make_coroutine())
+        self._task.add_done_callback(self._finish)
+
+    def cancel(self) -> None:
+        if self._task is None:  # interrupted before it was started
+            self._make_coroutine().close()
+            self.ended.set()
+        else:
+            self._task.cancel()
+
+    def _finish(self, task: asyncio.Task[Result]) -> None:
+        if task.cancelled():
+            self.result.cancel()
+        elif error := task.exception():
+            self.result.set_exception(error)
+        else:
+            self.result.set_result(task.result())
+        self.ended.set()
+
+
 async def _next(source: AsyncIterator[Result]) -> Result | object:
     return await anext(source, _END)
+
+
+async def _close(source: AsyncIterator[Any]) -> None:
+    # An iterator that is still running was cancelled, and closes itself.
+    if hasattr(source, "aclose") and not getattr(source, "ag_running", False):
+        await source.aclose()
 
 
 def _run_forever(loop: asyncio.AbstractEventLoop) -> None:

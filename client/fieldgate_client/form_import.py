@@ -150,13 +150,13 @@ async def wait_for_import(
     on_status: ImportProgress | None = None,
 ) -> ImportResult:
     """Wait until an import has ended; return its assets or raise `ImportFailed`."""
-    waiting = _wait(connection, uid, language, on_status)
-    if timeout is None:
-        return await waiting
+    import anyio
+
     try:
-        return await asyncio.wait_for(waiting, timeout)
-    except asyncio.TimeoutError:
-        raise ImportTimeout(uid, timeout) from None
+        with anyio.fail_after(timeout):
+            return await _wait(connection, uid, language, on_status)
+    except TimeoutError:
+        raise ImportTimeout(uid, timeout or 0) from None
 
 
 async def _wait(connection: Connection, uid: str, language: str, on_status: ImportProgress | None) -> ImportResult:

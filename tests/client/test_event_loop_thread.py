@@ -3,12 +3,16 @@
 import asyncio
 import gc
 import multiprocessing
+import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from multiprocessing.queues import SimpleQueue
+from typing import Any
 
+import httpx
 import pytest
-from fieldgate_client import AsyncClient, Client
+from fieldgate_client import AsyncClient, Client, event_loop_thread
 from fieldgate_client.event_loop_thread import EventLoopThread
 
 from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
@@ -66,9 +70,88 @@ def test_a_callback_cannot_wait_for_the_client(server: LoopbackServer) -> None:
     async def callback() -> None:
         thread.run(nothing())
 
-    with pytest.raises(RuntimeError, match="cannot use the client"):
-        thread.run(callback())
+    async def iterating_callback() -> None:
+        next(thread.iterate(numbers()))
+
+    async def numbers() -> AsyncIterator[int]:
+        yield 1
+
+    for each in (callback, iterating_callback):
+        with pytest.raises(RuntimeError, match="cannot use the client"):
+            thread.run(each())
     thread.stop()
+
+
+@pytest.mark.parametrize("is_scheduled", [True, False])
+def test_an_interrupt_while_a_page_is_requested(
+    server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, *, is_scheduled: bool
+) -> None:
+    """Ctrl-C can arrive inside of the call that hands the request over to the loop, before and after it did."""
+    with Client(server.base_url, page_size=5) as client:
+        records = iter(client.list("event/"))
+        next(records)
+        loop = client._loop._running_loop()
+        schedule = loop.call_soon_threadsafe
+
+        def interrupted(*call: Any) -> None:
+            monkeypatch.undo()
+            if is_scheduled:
+                schedule(*call)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(loop, "call_soon_threadsafe", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            list(records)
+        assert len([*client.list("event/")]) == RECORDS
+
+
+def test_an_iterator_that_does_not_end_when_it_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interrupt is what the caller sees, not that the iterator cannot be closed."""
+    monkeypatch.setattr(event_loop_thread, "CANCEL_SECONDS", 0.01)
+    thread, is_waiting, may_end = EventLoopThread(), threading.Event(), threading.Event()
+
+    async def stubborn() -> AsyncIterator[int]:
+        is_waiting.set()
+        while not may_end.is_set():
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.01)
+        yield 1
+
+    def press_ctrl_c() -> None:
+        is_waiting.wait()
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    presser = threading.Thread(target=press_ctrl_c)
+    presser.start()
+    with pytest.raises(KeyboardInterrupt):
+        next(thread.iterate(stubborn()))
+    may_end.set()
+    presser.join()
+    thread.stop()
+
+
+async def test_a_cancellation_when_the_answer_has_just_arrived(
+    server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`asyncio.wait_for` of Python 3.11 forgets it, and the list is read to its end."""
+    client = AsyncClient(server.base_url, page_size=5)
+    send = httpx.AsyncClient.send
+
+    async def send_and_cancel(self: httpx.AsyncClient, *arguments: Any, **options: Any) -> httpx.Response:
+        response = await send(self, *arguments, **options)
+        asyncio.get_running_loop().call_soon(reading.cancel)
+        monkeypatch.undo()
+        return response
+
+    async def read() -> int:
+        return len([record async for record in client.list("event/")])
+
+    monkeypatch.setattr(httpx.AsyncClient, "send", send_and_cancel)
+    reading = asyncio.ensure_future(read())
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    assert await read() == RECORDS
+    await client.close()
 
 
 def _read_in_child(client: Client, found: "SimpleQueue[object]") -> None:

@@ -57,7 +57,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_metadata(wheel: Path) -> None:
     metadata = read_metadata(wheel)
     needed = {Requirement(line).name for line in metadata.get_all("Requires-Dist", ()) if "extra ==" not in line}
-    assert needed == {"httpx", "msgspec"}
+    assert needed == {"anyio", "httpx", "msgspec"}
     assert metadata["Requires-Python"] == ">=3.10"
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
