@@ -184,7 +184,8 @@ class DataVersions:
                 self._receive(dict(await connection.fetch(_SELECT_VERSIONS, timeout=MAX_STALENESS / 2)), before)
                 self._last_heard = queried_at
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(notified.wait(), HEARTBEAT_INTERVAL)
+                    async with asyncio.timeout(HEARTBEAT_INTERVAL):  # not wait_for: it can lose a cancellation
+                        await notified.wait()
         finally:
             connection.terminate()
 

@@ -210,4 +210,5 @@ def _clock() -> float:
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:
     with suppress(TimeoutError):
-        await asyncio.wait_for(event.wait(), seconds)
+        async with asyncio.timeout(seconds):  # `asyncio.wait_for` of Python 3.11 can lose a cancellation
+            await event.wait()
