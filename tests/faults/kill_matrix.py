@@ -27,6 +27,7 @@ from fieldgate.db import Database, DataVersions, new_uid, now
 from fieldgate.db.schema import upgrade
 from fieldgate.events.store import EventStore
 from fieldgate.imports.tables import imports
+from fieldgate.runtime.restart_backoff import STABLE_SECONDS_VARIABLE
 from tests.faults.port_forwarder import PortForwarder
 from tests.faults.postgres_cluster import PgBouncer, PostgresCluster
 from tests.faults.trial_report import TrialResult
@@ -83,6 +84,7 @@ class Site:
             "FIELDGATE_LOG_LEVEL": "error",
             "FIELDGATE_ACCESS_LOG": "false",
             "FIELDGATE_IMPORT_LEASE": IMPORT_LEASE,
+            STABLE_SECONDS_VARIABLE: "0.1",  # many kills in a row are as many first ones
         }
         options = ("--workers", str(self.processes))
         self._server = ServerProcess(self.folder, *options, environment=environment, port=port)
