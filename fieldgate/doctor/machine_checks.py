@@ -14,6 +14,7 @@ from pathlib import Path
 from fieldgate.db.backup import last_backup
 from fieldgate.db.identity_marker import UnexpectedDatabase, check_marker, read_identity
 from fieldgate.doctor.findings import Finding, error, ok, warning
+from fieldgate.runtime.file_limits import fitting_connections
 from fieldgate.settings import MEBIBYTE, Settings
 
 MAX_BACKUP_AGE = timedelta(days=7)
@@ -21,7 +22,6 @@ MIN_FREE_BYTES = 100 * MEBIBYTE  # less is an error
 LOW_FREE_BYTES = 1024 * MEBIBYTE  # less is a warning
 MIN_FREE_INODES = 1000
 LARGE_WAL_BYTES = 512 * MEBIBYTE
-MIN_OPEN_FILES = 1024  # besides connections
 MIN_SQLITE_VERSION = (3, 37, 0)
 OTHERS_CAN_READ = stat.S_IRGRP | stat.S_IROTH
 
@@ -101,7 +101,7 @@ def check_disk(folder: Path) -> Iterator[Finding]:
 
 def check_spool(settings: Settings) -> Iterator[Finding]:
     """The folder for temporary files can be written."""
-    folder = Path(str(getattr(settings, "spool", "") or tempfile.gettempdir()))
+    folder = Path(settings.spool or tempfile.gettempdir())
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -113,14 +113,17 @@ def check_spool(settings: Settings) -> Iterator[Finding]:
 
 
 def check_limits(settings: Settings) -> Iterator[Finding]:
-    """Each connection needs an open file."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = int(getattr(settings, "max_connections", 0)) + MIN_OPEN_FILES
-    if soft != resource.RLIM_INFINITY and soft < needed:
-        advice = f"Raise it to {needed} or more: LimitNOFILE= of systemd, or `ulimit -n`."
-        yield warning("limits", f"A process can open {soft} files.", advice)
+    """Each connection needs an open file. `serve` uses all that the system allows, which is the hard limit."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    is_limited = most != resource.RLIM_INFINITY
+    shown = f"A process can open {most if is_limited else 'any number of'} files"
+    wanted = settings.max_connections
+    fitting = fitting_connections(wanted, most) if is_limited else wanted
+    if fitting < wanted:
+        advice = "Raise the limit (LimitNOFILE= of systemd, or `ulimit -Hn`), or lower FIELDGATE_MAX_CONNECTIONS."
+        yield warning("limits", f"{shown}, so it holds only {fitting} connections.", advice)
     else:
-        yield ok("limits", f"A process can open {'any number of' if soft == resource.RLIM_INFINITY else soft} files.")
+        yield ok("limits", f"{shown}.")
 
 
 def check_versions() -> Iterator[Finding]:

@@ -27,10 +27,18 @@ async def check_service(settings: Settings) -> AsyncIterator[Finding]:
     if response.status_code == httpx.codes.OK:
         yield ok("service", f"The service at {address} is ready.")
     elif response.status_code == httpx.codes.SERVICE_UNAVAILABLE:
-        yield error("service", f"The service at {address} is not ready.", "Read its log: it has the reason.")
+        yield error("service", f"The service at {address} is not ready. {_detail(response)}".strip(), "Read its log.")
     else:
         message = f"{address}/readyz answers {response.status_code}: it may be another program."
         yield warning("service", message, "Check FIELDGATE_HOST and FIELDGATE_PORT.")
+
+
+def _detail(response: httpx.Response) -> str:
+    """What the service says about the reason, if it is ours."""
+    try:
+        return str(response.json()["detail"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 async def check_proxy(settings: Settings, *, is_online: bool) -> AsyncIterator[Finding]:

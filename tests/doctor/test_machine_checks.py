@@ -1,6 +1,7 @@
 """Files, permissions, disk and the age of backups."""
 
 import os
+import resource
 import shutil
 import sqlite3
 from collections import namedtuple
@@ -111,9 +112,15 @@ def test_spool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hard limit counts: `serve` raises the soft one."""
     monkeypatch.setattr("resource.getrlimit", lambda _kind: (256, 4096))
-    (found,) = check_limits(Settings())
-    assert (found.level, "LimitNOFILE" in found.advice) == (Level.WARNING, True)
+    (found,) = check_limits(Settings(max_connections=10_000))
+    assert (found.level, "only 3072 connections" in found.message) == (Level.WARNING, True)
+    (found,) = check_limits(Settings(max_connections=3_000))
+    assert found.level == Level.OK
+    monkeypatch.setattr("resource.getrlimit", lambda _kind: (256, resource.RLIM_INFINITY))
+    (found,) = check_limits(Settings(max_connections=10_000))
+    assert found.level == Level.OK
 
 
 @pytest.mark.parametrize(
