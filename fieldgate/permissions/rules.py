@@ -42,6 +42,7 @@ ASSIGNABLE: Mapping[str, Codenames] = {
     "collection": _BASE_PERMISSIONS | {"discover_asset"},
     "text": frozenset(),
 }
+_OWNED: Mapping[str, Codenames] = {asset_type: taken - {PARTIAL} for asset_type, taken in ASSIGNABLE.items()}
 PUBLIC_ASSIGNABLE = frozenset({"view_asset", "discover_asset", ADD, "view_submissions"})
 INHERITABLE = frozenset({"view_asset", "change_asset"})  # from a collection by the assets in it
 # By type and codename, computed once: one request can be about a thousand users.
@@ -97,7 +98,7 @@ def with_dependent(codenames: Iterable[str], asset_type: str) -> Codenames:
 
 def owner_permissions(asset_type: str) -> Codenames:
     """Return what the owner of an asset always has."""
-    return ASSIGNABLE[asset_type] - {PARTIAL}
+    return _OWNED[asset_type]
 
 
 def inherited(codenames: Codenames, asset_type: str) -> Codenames:
