@@ -1,6 +1,7 @@
 """Database access for SQLite and PostgreSQL: transactions, queries, migrations, and data versions for caches."""
 
 from fieldgate.db.bulk import insert_rows
+from fieldgate.db.commit_cache import CommitCache
 from fieldgate.db.data_versions import IDENTITY_TOPIC, DataVersions
 from fieldgate.db.database import Database, sqlite_file
 from fieldgate.db.errors import is_unavailable
@@ -13,6 +14,7 @@ from fieldgate.db.upsert import insert_missing, upsert
 
 __all__ = [
     "IDENTITY_TOPIC",
+    "CommitCache",
     "DataVersions",
     "Database",
     "PreparedPage",
