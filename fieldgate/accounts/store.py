@@ -74,6 +74,8 @@ class TokenHolder(msgspec.Struct, frozen=True):
 
 def username_key(username: str) -> str:
     """Return the form in which usernames are compared: case-insensitive, in Unicode normal form."""
+    if username.isascii():  # the same, at a tenth of the cost
+        return username.lower()
     return unicodedata.normalize("NFKC", username).casefold()
 
 

@@ -33,15 +33,20 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True):
     collection_owner_id: int | None = None
     on_collection: AssignmentsByUser = {}
 
-    def state_of(self, user_id: int) -> PermissionState:
-        """Return the state of a user's permissions. The public is a user, too, with the id `PUBLIC_USER_ID`."""
-        public = self._own_state(PUBLIC_USER_ID)
-        public_permissions = rules.own_permissions(public, self.asset_type)
-        if user_id == PUBLIC_USER_ID:
-            return public
-        return msgspec.structs.replace(self._own_state(user_id), public=public_permissions)
+    def public_permissions(self) -> Codenames:
+        """Return what the public may do."""
+        return rules.own_permissions(self._own_state(PUBLIC_USER_ID), self.asset_type)
 
-    def _own_state(self, user_id: int) -> PermissionState:
+    def state_of(self, user_id: int, public: Codenames | None = None) -> PermissionState:
+        """Return the state of a user's permissions. The public is a user, too, with the id `PUBLIC_USER_ID`.
+
+        `public` are the `public_permissions`, if they are known already.
+        """
+        if user_id == PUBLIC_USER_ID:
+            return self._own_state(user_id)
+        return self._own_state(user_id, self.public_permissions() if public is None else public)
+
+    def _own_state(self, user_id: int, public: Codenames = _NOTHING) -> PermissionState:
         rows = self.direct.get(user_id, ())
         partial = None
         for row in rows:
@@ -54,6 +59,7 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True):
             denied=frozenset([row.permission for row in rows if row.is_denied]) if rows else _NOTHING,
             filters=partial or {},
             collection=self._inherited_permissions(user_id),
+            public=public,
         )
 
     def _inherited_permissions(self, user_id: int) -> Codenames:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
+from itertools import chain
 from time import perf_counter
 from typing import Any, Protocol, get_args
 
@@ -365,8 +366,8 @@ class Endpoint:
         if spec.kind is BodyKind.JSON_ARRAY:
             context.body = await body_parsing.parse_array(request.headers, await body.read(limit))
             items = [item for item in context.body if isinstance(item, dict)]
-            dry_run.check_body(operation, (pair for item in items for pair in item.items()))
-            names = dict.fromkeys(name for item in items for name in item)
+            names = dict.fromkeys(chain.from_iterable(items))
+            dry_run.check_items(operation, items, names)
             context.request = _add_unknown_fields(context.request, names, field_names(*get_args(spec.type)))
             return
         known = field_names(spec.type)
