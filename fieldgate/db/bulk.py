@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.db.prepared import sqlite_driver
+from fieldgate.db.sqlite_driver import sqlite_driver
 
 
 async def insert_rows(connection: AsyncConnection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:

@@ -5,7 +5,6 @@ row = await find.first(hash=digest)
 """
 
 import json
-import sqlite3
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.types import TypeEngine
 
 from fieldgate.db.database import Database
+from fieldgate.db.sqlite_driver import sqlite_driver
 
 
 class PreparedQuery:
@@ -57,15 +57,6 @@ class PreparedQuery:
         if self._database.is_sqlite:  # it has no list parameters; see in_bound_list
             return [json.dumps(value) if isinstance(value, list) else value for value in values]
         return values
-
-
-def sqlite_driver(connection: Connection) -> sqlite3.Connection | None:
-    """Return the driver's connection in a function passed to `Database.write` on SQLite, or None.
-
-    For a short statement, the engine takes several times as long as SQLite.
-    """
-    driver: Any = connection.connection.driver_connection
-    return driver if isinstance(driver, sqlite3.Connection) else None
 
 
 def in_bound_list(
