@@ -18,11 +18,10 @@ _FALSE_VALUES = ("false", "0", "none")
 
 
 def check_query(operation: Operation, given: Mapping[str, str]) -> None:
-    """Refuse a query that asks for a dry run under another name or where it is not supported."""
+    """Refuse a query of a write that asks for a dry run under another name or where it is not supported."""
     known = operation.query_names & {DRY_RUN}
-    if operation.route.method != "GET":
-        hint = Message("This parameter is named dry_run: send ?dry_run=true.")
-        _reject(operation, hint, [(name, value) for name, value in given.items() if name not in known])
+    hint = Message("This parameter is named dry_run: send ?dry_run=true.")
+    _reject(operation, hint, [(name, value) for name, value in given.items() if name not in known])
 
 
 def check_body(operation: Operation, given: Iterable[tuple[str, object]]) -> None:

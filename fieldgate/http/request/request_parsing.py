@@ -63,6 +63,9 @@ class ParsedRequest(msgspec.Struct, frozen=True):
     page: PageRequest
     query: msgspec.Struct | None
     cache_key: bytes  # equal for requests with the same response
+    # Equal for requests with the same response if it has no links to other pages, which repeat the query. b"" unless
+    # responses of the operation only change with a release.
+    shared_key: bytes
 
     @property
     def url(self) -> str:
@@ -84,7 +87,8 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
     chosen = _choose_format(operation, given.get("format", ""), has_suffix, head.accept)
     if chosen is Format.HTML and len(head.query_string) > MAX_PAGE_QUERY_BYTES:
         raise BadRequest(Message("This address is too long for a page. Use fewer filters, or request JSON."))
-    dry_run.check_query(operation, given)
+    if operation.route.method != "GET":
+        dry_run.check_query(operation, given)
     known = operation.query_names
     unknown = query_string.unknown_names(given, known)
     is_strict = query_string.wants_strict(head.prefer)
@@ -98,19 +102,23 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
         language = negotiate(head.language_cookie)
     path = quote_path(head.path.decode("latin-1"), safe="%")  # keep what is already quoted
     encoding = compression.negotiate_encoding(head.accept_encoding)
+    page = parse_page(given) if operation.response.kind is ResponseKind.LIST else PageRequest()
+    query = parse_struct(operation.query_type, given, blank_is_absent=True) if operation.query_type else None
+    common = (head.base_url.url, path, language.value, chosen.query_value, encoding, is_strict)
     return ParsedRequest(
-        language=language,
-        format=chosen,
-        encoding=encoding,
-        base_url=head.base_url,
-        path=path,
-        path_values=values,
-        query_params=given,
-        unknown_parameters=tuple(unknown),
-        is_strict=is_strict,
-        page=parse_page(given) if operation.response.kind is ResponseKind.LIST else PageRequest(),
-        query=parse_struct(operation.query_type, given, blank_is_absent=True) if operation.query_type else None,
-        cache_key=_pack((head.base_url.url, path, given, language.value, chosen.query_value, encoding, is_strict)),
+        language,
+        chosen,
+        encoding,
+        head.base_url,
+        path,
+        values,
+        given,
+        tuple(unknown),
+        is_strict,
+        page,
+        query,
+        _pack((common, given)),
+        _pack((common, given.get("format", ""), page, query, unknown)) if operation.is_shared else b"",
     )
 
 
@@ -126,9 +134,9 @@ def _choose_format(operation: Operation, query_value: str, has_suffix: bool, acc
 
 def _strip_json_suffix(path_values: Mapping[str, str]) -> tuple[dict[str, str], bool]:
     """The path parameters without the suffix `.json` of the last one, and whether it had that suffix."""
+    if not path_values:
+        return {}, False
     values = dict(path_values)
-    if not values:
-        return values, False
     last = list(values)[-1]
     bare = values[last].removesuffix(JSON_SUFFIX)
     has_suffix = bare != values[last]

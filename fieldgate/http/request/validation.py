@@ -43,6 +43,7 @@ class _Field(NamedTuple):
     item: Any  # of a tuple, else None
     is_nested: bool  # a list or a dict
     is_plain_text: bool  # any text is valid
+    words: frozenset[str]  # of a literal type
     check: Any
 
 
@@ -63,7 +64,7 @@ def parse_struct(kind: type[Fields], values: Mapping[str, Any], *, blank_is_abse
             if "\0" in value:  # PostgreSQL cannot store it
                 errors[name] = [NULL_CHARACTERS]
                 continue
-            if field.is_plain_text:
+            if field.is_plain_text or value in field.words:
                 parsed[field.name] = value
                 continue
         elif isinstance(value, UploadedFile | EncodedJSON) and type(value) in field.possible:
@@ -124,6 +125,8 @@ def _parse_list(text: str, kind: Any) -> tuple[Any, ...]:
     if kind is int and _is_integer_list(text):  # the usual case, fast
         return tuple(map(int, text.split(",")))
     members = [member for each in text.split(",") if (member := each.strip())]
+    if kind is str:
+        return tuple(members)
     try:
         return tuple(msgspec.convert(members, list[kind], strict=False))
     except msgspec.ValidationError:  # find the member to report
@@ -170,6 +173,7 @@ def _describe_field(name: str, kind: Any) -> _Field:
         item=get_args(choice)[0] if get_origin(choice) is tuple else None,
         is_nested=get_origin(choice) in (list, dict),
         is_plain_text=possible == [str] and check is None and not any(map(_limits_text, _metas(kind))),
+        words=frozenset(get_args(choice)) if get_origin(choice) is Literal and check is None else frozenset(),
         check=check,
     )
 

@@ -1,0 +1,45 @@
+"""Responses that only change with a release are shared by requests that differ in what changes nothing."""
+
+import pytest
+
+from tests.conftest import BASE_URL, Service
+
+LIST = "/api/v2/permissions/"
+EFFECTS = f"{LIST}view_submissions/effects/"
+
+
+async def test_unknown_parameters_are_reported_for_each_request(service: Service) -> None:
+    plain = await service.get(LIST)
+    for query, ignored in (("a=1", "a"), ("a=2", "a"), ("b=1", "b"), ("a=1&b=1", "a, b"), ("b=1&a=1", "b, a")):
+        for _ in range(2):
+            response = await service.get(f"{LIST}?{query}")
+            assert response.headers["Fieldgate-Ignored"] == ignored
+            assert response.content == plain.content
+    assert "Fieldgate-Ignored" not in (await service.get(LIST)).headers
+
+
+async def test_links_to_pages_repeat_their_own_query(service: Service) -> None:
+    for value in ("1", "2", "1"):
+        for limit in (4, 100, 4):
+            listed = (await service.get(f"{LIST}?limit={limit}&x={value}")).json()
+            assert listed["next"] == (f"{BASE_URL}{LIST}?limit=4&offset=4&x={value}" if limit == 4 else None)
+            after = (await service.get(f"{LIST}?limit={limit}&offset=8&x={value}")).json()
+            assert after["previous"].endswith(f"&x={value}")
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "ar"])
+async def test_language_and_format_belong_to_a_response(service: Service, language: str) -> None:
+    for query in ("x=1", "x=2"):
+        response = await service.get(f"{LIST}?{query}", headers={"Accept-Language": language})
+        assert response.headers["Content-Language"] == language
+        with_format = (await service.get(f"{LIST}?{query}&format=json")).json()["results"][0]["url"]
+        assert with_format.endswith("?format=json")
+
+
+async def test_order_of_names_does_not_matter(service: Service) -> None:
+    names = ("view_asset", "add_submissions", "change_asset")
+    first = await service.get(f"{EFFECTS}?held={','.join(names)}")
+    second = await service.get(f"{EFFECTS}?held={','.join(reversed(names))}")
+    other = await service.get(f"{EFFECTS}?held={','.join(names[:2])}")
+    assert first.content == second.content != other.content
+    assert first.headers["ETag"] == second.headers["ETag"] != other.headers["ETag"]
