@@ -49,6 +49,7 @@ from fieldgate.events.store import EventStore
 from fieldgate.events.summary import routes as event_summary_routes
 from fieldgate.http import health
 from fieldgate.http.application import Application, OtherPaths
+from fieldgate.http.costly_requests import CostlyRequests
 from fieldgate.http.endpoint import AppContext
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.openapi.document import OpenAPIDocument
@@ -195,6 +196,7 @@ def build_app(
         body_reader=BodyReader(settings),
         authenticator=authenticator,
         rate_limiter=RateLimiter(settings, ArrivalTable(metrics_folder()), request_metrics),
+        costly_requests=CostlyRequests(),
         data_versions=data_versions,
         common_topics=(IDENTITY_TOPIC,),
         outage_problem=readiness.monitor.problem_of,
