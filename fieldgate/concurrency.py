@@ -2,9 +2,9 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
 from contextlib import asynccontextmanager
-from typing import NamedTuple, ParamSpec, TypeVar
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 
@@ -22,6 +22,20 @@ async def run_in_thread_if(
     if is_large:
         return await asyncio.to_thread(work, *args, **kwargs)
     return work(*args, **kwargs)
+
+
+class SharedCall(Generic[Result]):
+    """A function without arguments. Callers that wait at the same time share one call of it."""
+
+    def __init__(self, function: Callable[[], Coroutine[Any, Any, Result]]) -> None:
+        self._function = function
+        self._running: asyncio.Task[Result] | None = None
+
+    async def __call__(self) -> Result:
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self._function())
+        # A caller that is cancelled does not take the result from the others.
+        return await asyncio.shield(self._running)
 
 
 class NoFreeSlot(Exception):

@@ -15,6 +15,7 @@ from fieldgate.concurrency import (
     FairSlots,
     NoFreeSlot,
     OwnShareUsed,
+    SharedCall,
     SharedSlots,
     SlotHolder,
     SlotShares,
@@ -38,6 +39,36 @@ async def test_large_work_runs_in_a_thread() -> None:
 async def test_errors_reach_the_caller(is_large: bool) -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         await run_in_thread_if(is_large, int, "x")
+
+
+async def test_callers_at_the_same_time_share_one_call() -> None:
+    calls, done = 0, asyncio.Event()
+
+    async def count() -> int:
+        nonlocal calls
+        calls += 1
+        number = calls
+        await done.wait()
+        return number
+
+    shared = SharedCall(count)
+    waiting = [asyncio.create_task(shared()) for _ in range(5)]
+    await settle()
+    waiting[0].cancel()
+    await settle()
+    done.set()
+    assert await asyncio.gather(*waiting[1:]) == [1, 1, 1, 1]
+    assert waiting[0].cancelled()
+    assert await shared() == 2
+
+
+async def test_an_error_reaches_all_who_share_a_call() -> None:
+    async def fail() -> None:
+        raise ValueError
+
+    shared = SharedCall(fail)
+    found = await asyncio.gather(shared(), shared(), return_exceptions=True)
+    assert [type(each) for each in found] == [ValueError, ValueError]
 
 
 @pytest.mark.parametrize(("cost", "on_loop"), [(THREAD_THRESHOLD, True), (THREAD_THRESHOLD + 1, False)])
