@@ -262,8 +262,13 @@ def test_others_are_served_beside_slow_clients(
     served: ServerProcess, slow_clients: SlowClients, trial_report: TrialReport
 ) -> None:
     statuses = assert_served(served)
-    trial = "dripped headers and bodies, unread responses, idle and half-open connections"
-    trial_report.add(TrialResult(trial=trial, database="SQLite", statuses=statuses))
+    trial_report.add(
+        TrialResult(
+            trial="dripped headers and bodies, unread responses, idle and half-open connections",
+            database="SQLite",
+            statuses=statuses,
+        )
+    )
 
 
 def test_idle_connections_are_closed(slow_clients: SlowClients) -> None:
@@ -330,8 +335,11 @@ def test_flood_of_new_connections(served: ServerProcess, trial_report: TrialRepo
             for number in range(400):
                 stack.enter_context(connect(served, flooders[number % len(flooders)]))
             statuses = assert_served(served)
-    trial = "1,600 new connections as fast as possible, from four addresses"
-    trial_report.add(TrialResult(trial=trial, database="-", statuses=statuses))
+    trial_report.add(
+        TrialResult(
+            trial="1,600 new connections as fast as possible, from four addresses", database="-", statuses=statuses
+        )
+    )
 
 
 def test_idle_connections_of_many_addresses(patient: ServerProcess, trial_report: TrialReport) -> None:
