@@ -1,5 +1,6 @@
 """Clients that hold connections: silent, idle, dripping, reading slowly, or very many. Others are still served."""
 
+import re
 import resource
 import selectors
 import socket
@@ -149,12 +150,22 @@ def drip(connection: socket.socket, text: bytes, pause: float = 0.2) -> bytes:
     pytest.fail("The connection was not closed.")
 
 
+def count_closed(served: ServerProcess, reason: str) -> float:
+    """How many connections the server closed for a reason, by its metrics."""
+    with served.client() as client:
+        metrics = client.get("/metrics").text
+    found = re.search(rf'^fieldgate_connections_closed_total{{reason="{reason}"}} (\S+)$', metrics, re.MULTILINE)
+    assert found, metrics
+    return float(found[1])
+
+
 def test_silent_connections_of_one_address(served: ServerProcess, trial_report: TrialReport) -> None:
     started = time.monotonic()
     with many_connections(served, 1_100, [ATTACKER]) as silent:
         statuses = assert_served(served)
         seconds = time.monotonic() - started
         wait_until(lambda: count_open(silent) == 0)
+    assert count_closed(served, "address_share") > 0
     result = TrialResult(
         trial="1,100 silent connections", database="-", statuses=statuses, recovery_seconds=round(seconds, 1)
     )
