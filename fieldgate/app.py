@@ -78,7 +78,7 @@ from fieldgate.permissions import routes as permission_routes
 from fieldgate.permissions.serializers import Catalogue
 from fieldgate.reference import routes as reference_routes
 from fieldgate.reference.store import ReferenceStore
-from fieldgate.runtime.connection_guard import ConnectionGuard, ConnectionLimits
+from fieldgate.runtime.connection_guard import CloseReason, ConnectionGuard, ConnectionLimits
 from fieldgate.runtime.file_limits import file_limit, fitting_connections
 from fieldgate.runtime.malloc import set_mmap_threshold
 from fieldgate.runtime.parent_watch import exit_with_parent
@@ -255,5 +255,9 @@ def connection_guard(settings: Settings, app_context: AppContext) -> ConnectionG
         rate_window=settings.rate_window,
     )
     return ConnectionGuard(
-        settings.port, limits, app_context.active_requests.activity, app_context.host_policy.is_trusted_proxy
+        settings.port,
+        limits,
+        app_context.active_requests.activity,
+        app_context.host_policy.is_trusted_proxy,
+        app_context.request_metrics.closed_counter(reason.label for reason in CloseReason),
     )

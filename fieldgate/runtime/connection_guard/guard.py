@@ -38,13 +38,18 @@ class ConnectionGuard:
         limits: ConnectionLimits,
         activity: Callable[[tuple[str, str]], Activity],
         is_exempt: Callable[[str], bool],
+        count_closed: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`activity` is what the application does for a peer (address, port); `is_exempt` names trusted proxies."""
+        """`activity` is what the application does for a peer (address, port); `is_exempt` names trusted proxies.
+
+        `count_closed` is called with the label of the reason for each connection that was closed.
+        """
         self._port = port
         self._limits = limits
         self._activity = activity
         self._is_exempt = is_exempt
+        self._count_closed = count_closed
         self._clock = clock
         self._reader = SocketReader()
         self._connections: dict[tuple[int, int], TrackedConnection] = {}
@@ -135,6 +140,7 @@ class ConnectionGuard:
         connection.is_closing = True
         if self._reader.close(*key):
             self._closed[reason] += 1
+            self._count_closed(reason.label)
 
     def _log_closed(self, now: float) -> None:
         if now - self._logged_at >= LOG_INTERVAL_SECONDS:

@@ -2,6 +2,7 @@
 
 import os
 import socket
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -48,10 +49,11 @@ class Watched:
 
     def __init__(self, port: int) -> None:
         self.now = 100.0
+        self.closed: Counter[str] = Counter()
         self.active: dict[tuple[str, str], Activity] = {}
         self.guard = ConnectionGuard(
             port, LIMITS, lambda client: self.active.get(client, Activity.NONE), {"127.0.0.9"}.__contains__,
-            lambda: self.now,
+            lambda reason: self.closed.update([reason]), lambda: self.now,
         )  # fmt: skip
 
     def scan_after(self, seconds: float) -> int:
@@ -92,6 +94,7 @@ def test_silent_and_active_connections(pairs: Pairs) -> None:
         watched.scan_after(1)
     assert not is_open(silent)
     assert is_open(handled)
+    assert watched.closed == {"silent": 1}
 
 
 def test_response_that_is_not_read(pairs: Pairs) -> None:
