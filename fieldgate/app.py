@@ -181,7 +181,8 @@ def build_app(
         AssignmentStore(database, data_versions), AssetWriter(database, data_versions, authorizer, content_checker),
         VersionRestorer(database, data_versions),
         fetcher or URLFetcher(settings.import_hosts), WorkbookAnnotator(sandbox),
-        reference, event_store, events, EventExporter(events, event_store),
+        reference, event_store, events,
+        EventExporter(events, event_store, on_broken_off=request_metrics.broken_off_counter()),
         Catalogue(), openapi or OpenAPIDocument(all_operations),
         health.Readiness(readiness, [rebuilder.readiness_details]),
     )  # fmt: skip
