@@ -3,6 +3,7 @@
 import asyncio
 import logging.config
 import os
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -91,6 +92,10 @@ from fieldgate.web.form_handling import FormDispatcher
 from fieldgate.web.page_templates import PageTemplates
 from fieldgate.web.pages import FORMS, PAGES
 from fieldgate.web.static_files import StaticFiles
+
+# How long a thread that computes, such as that of an export, keeps the interpreter from the event loop. A request needs
+# it several times, once after each answer of the database. With Python's 5 ms, exports made requests take seconds.
+THREAD_SWITCH_SECONDS = 0.0005
 
 
 def operations() -> tuple[Operation, ...]:
@@ -182,7 +187,8 @@ def build_app(
         AssignmentStore(database, data_versions), AssetWriter(database, data_versions, authorizer, content_checker),
         VersionRestorer(database, data_versions),
         fetcher or URLFetcher(settings.import_hosts), WorkbookAnnotator(sandbox),
-        reference, event_store, events, EventExporter(events, event_store),
+        reference, event_store, events,
+        EventExporter(events, event_store, on_broken_off=request_metrics.broken_off_counter()),
         Catalogue(), openapi or OpenAPIDocument(all_operations),
         health.Readiness(readiness, [rebuilder.readiness_details]),
     )  # fmt: skip
@@ -240,6 +246,7 @@ def create_app() -> Application:
     logging.config.dictConfig(logging_config(settings.log_level))
     exit_with_parent()
     set_mmap_threshold()
+    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     application = build_app(settings)
     connection_guard(settings, application.app_context).start()
     return application

@@ -43,6 +43,8 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import ANONYMOUS, Caller
 from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.pagination import ListResult
+from fieldgate.runtime.connection_guard import reset_connection
+from fieldgate.runtime.outgoing_transfer import BrokenOff
 from fieldgate.runtime.transfer_rate import TransferCredit
 from fieldgate.settings import Settings
 
@@ -183,20 +185,28 @@ class Endpoint:
             extra += app.https_headers
         if request.rate_headers:
             extra += request.rate_headers
-        if body is not None and not body.is_finished and CONNECTION_CLOSE not in response.headers:  # noqa: SIM102
-            if not await app.body_drainer.drain(body):
-                extra.append(CONNECTION_CLOSE)
         status = response.status
-        if len(response.body) > responses.SLICE_BYTES:
+        if response.transfer is not None:
+            send = response.transfer.measure(send)
+        if response.stream is not None or len(response.body) > responses.SLICE_BYTES:
             send = responses.SlicedSend(send, scope["client"], app.active_requests.waiting_for_client)
         try:
+            if body is not None and not body.is_finished and CONNECTION_CLOSE not in response.headers:  # noqa: SIM102
+                if not await app.body_drainer.drain(body):
+                    extra.append(CONNECTION_CLOSE)
             status = await responses.send_response(receive, send, response, extra, headers, request.method)
             if b"if-none-match" in headers and status != HTTPStatus.NOT_MODIFIED:
                 self._count_rest(request)
+        except BrokenOff:  # logged by those who decided it
+            # To a client of HTTP/1.0 the end of the connection is the end of the file, unless it is reset.
+            if not reset_connection(app.settings.port, scope["client"]):
+                raise
         except Exception as error:  # the headers are sent: the connection can only be closed
             self._log_error("broken off", error, request, request_id)
             raise
         finally:
+            if response.stream is not None:
+                await response.stream.aclose()
             if self._may_have_secret:
                 request.path = self._loggable_path(request)
             app.request_metrics.record_request(

@@ -33,6 +33,7 @@ from fieldgate.settings import Settings
 _REQUEST_ID_PATTERN = re.compile(rb"[A-Za-z0-9._:+/=-]{1,128}")
 _REQUESTS, _SECONDS, _LAG = "fieldgate_requests", "fieldgate_request_seconds", "fieldgate_index_lag_seconds"
 _REFUSALS, _CLOSED, _READY = "fieldgate_rate_limited", "fieldgate_connections_closed", "fieldgate_ready"
+_BROKEN_OFF_EXPORTS = "fieldgate_exports_broken_off"
 BUCKETS_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SUM = len(BUCKETS_SECONDS) + 1
 
@@ -139,6 +140,15 @@ class RequestMetrics:
 
         return count
 
+    def broken_off_counter(self) -> Callable[[], None]:
+        """A function that counts an export that was broken off because its client was slow and others waited."""
+        slots, slot = self._counters.slots, self._counters.allocate((_BROKEN_OFF_EXPORTS, "all"))
+
+        def count() -> None:
+            slots[slot] += 1
+
+        return count
+
     def _allocate(self, key: tuple[str, str, int]) -> _RequestSlots:
         method, template, status = key
         if template not in self._duration_slots:
@@ -176,6 +186,7 @@ class _SampleCollector(Collector):
         times: defaultdict[str, dict[str, float]] = defaultdict(dict)
         refused: defaultdict[str, float] = defaultdict(float)
         closings: defaultdict[str, float] = defaultdict(float)
+        broken_off: float | None = None
         longest: defaultdict[str, float] = defaultdict(float)
         for (family, first, *others), number, is_alive in self._samples:
             if family == _REQUESTS:
@@ -186,6 +197,8 @@ class _SampleCollector(Collector):
                 refused[first] += number
             elif family == _CLOSED:
                 closings[first] += number
+            elif family == _BROKEN_OFF_EXPORTS:
+                broken_off = (broken_off or 0.0) + number
             elif is_alive:
                 longest[first] = max(longest[first], number)
         for labels, count in counts.items():
@@ -199,7 +212,10 @@ class _SampleCollector(Collector):
             refusals.add_metric([policy], count)
         for reason, count in closings.items():
             closed.add_metric([reason], count)
-        families: list[Metric] = [requests, seconds, lags, refusals, closed]
+        exports = CounterMetricFamily(
+            _BROKEN_OFF_EXPORTS, "Exports that were broken off: slow clients, while others waited.", broken_off
+        )
+        families: list[Metric] = [requests, seconds, lags, refusals, closed, exports]
         if self._is_ready is not None:
             families.append(
                 GaugeMetricFamily(_READY, "Whether the database can be used: 1, or 0.", float(self._is_ready))
