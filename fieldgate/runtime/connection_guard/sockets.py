@@ -108,6 +108,16 @@ class SocketReader:
         port, packed = layout.unpack_from(self._address)
         return socket.inet_ntop(family, packed), port
 
+    def limit_send_buffer(self, descriptor: int, size: int) -> None:
+        """If this is a listening socket, let the system keep this much at most for each new connection, doubled."""
+        try:
+            listener = socket.socket(fileno=os.dup(descriptor))
+        except OSError:
+            return
+        with closing(listener):
+            if listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size)
+
     def close(self, descriptor: int, cookie: int, *, is_reset: bool = False) -> bool:
         """Break off a connection, if the descriptor still belongs to it; return whether it did.
 

@@ -4,10 +4,12 @@ import os
 import socket
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from fieldgate.runtime.connection_guard import Activity, ConnectionGuard, ConnectionLimits
+from fieldgate.runtime.connection_guard.guard import SEND_BUFFER_BYTES
 from fieldgate.runtime.connection_guard.sockets import SocketReader, count_descriptors
 
 LIMITS = ConnectionLimits(
@@ -172,3 +174,12 @@ def test_descriptors() -> None:
         for descriptor in opened:
             os.close(descriptor)
     assert set(reader.descriptors()) <= before | set(range(max(before) + 2))
+
+
+def test_little_is_kept_for_clients_that_do_not_read(pairs: Pairs) -> None:
+    allowed = int(Path("/proc/sys/net/core/wmem_max").read_text())
+    _, before = pairs.add()
+    Watched(pairs.port).scan_after(0)
+    _, after = pairs.add()
+    assert after.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 2 * min(SEND_BUFFER_BYTES, allowed)
+    assert before.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) != 2 * min(SEND_BUFFER_BYTES, allowed)
