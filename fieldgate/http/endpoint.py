@@ -188,7 +188,7 @@ class Endpoint:
         status = response.status
         if response.transfer is not None:
             send = response.transfer.measure(send)
-        if response.stream is not None or len(response.body) > responses.SLICE_BYTES:
+        if response.stream is not None or len(response.body) > responses.MAX_WHOLE_BYTES:
             send = responses.SlicedSend(send, scope["client"], app.active_requests.waiting_for_client)
         try:
             if body is not None and not body.is_finished and CONNECTION_CLOSE not in response.headers:  # noqa: SIM102

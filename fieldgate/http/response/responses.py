@@ -24,8 +24,9 @@ Send = Callable[[Any], Awaitable[None]]
 STREAM_SEND_TIMEOUT_SECONDS = 5 * 60  # for one chunk of a stream
 
 # The HTTP server copies what it gets and keeps it until the client has read it. Of a larger body it gets one part after
-# the other.
-SLICE_BYTES = 256 * 1024
+# the other, and keeps some of them.
+MAX_WHOLE_BYTES = 256 * 1024
+SLICE_BYTES = 64 * 1024
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")  # the order of the Allow header
 
@@ -176,7 +177,7 @@ class SlicedSend:
 
     async def __call__(self, event: Any) -> None:
         body = event.get("body", b"")
-        if len(body) <= SLICE_BYTES:
+        if len(body) <= MAX_WHOLE_BYTES:
             await self._send(event)
             return
         self._waiting.add(self._client)
