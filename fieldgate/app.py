@@ -94,7 +94,7 @@ from fieldgate.web.pages import FORMS, PAGES
 from fieldgate.web.static_files import StaticFiles
 
 # How long a thread that computes, such as that of an export, keeps the interpreter from the event loop. A request needs
-# it several times, once after each answer of the database. With Python's 5 ms, exports made requests take seconds.
+# it several times, once after each answer of the database, so Python's 5 ms add up.
 THREAD_SWITCH_SECONDS = 0.0005
 
 
