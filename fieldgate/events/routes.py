@@ -22,6 +22,7 @@ from fieldgate.events.search.bindings import check_filters
 from fieldgate.events.search.event_search import EventPage, EventSearch
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.store import EventStore
+from fieldgate.events.stored_documents import RecordShape
 from fieldgate.events.visibility import audience_key, viewer_scope
 from fieldgate.http.injection import ClientAddress, SeenVersions
 from fieldgate.http.negotiation.formats import Format
@@ -148,7 +149,8 @@ async def event_list(
     serializer = SERIALIZERS.get(request.format)
     if serializer is not None and serializer.ordering:
         query = msgspec.structs.replace(query, ordering=serializer.ordering)
-    found = await _find_page(page, caller, language, query, search, versions)
+    shape = RecordShape.RECORD if serializer is None else serializer.shape
+    found = await _find_page(page, caller, language, query, search, versions, shape)
     records = found.records
     if query.tableau and not (serializer is not None and serializer.is_flat):
         records = [to_flat(record) for record in records]
@@ -322,9 +324,10 @@ async def _find_page(
     query: EventFilters,
     search: EventSearch,
     versions: SeenVersions,
+    shape: RecordShape = RecordShape.RECORD,
 ) -> EventPage:
     snapshot = await search.snapshot(versions)
-    return await search.find(query, viewer_scope(caller, snapshot.reference_data), language, page, snapshot)
+    return await search.find(query, viewer_scope(caller, snapshot.reference_data), language, page, snapshot, shape)
 
 
 OPERATIONS = (
