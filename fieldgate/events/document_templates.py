@@ -183,6 +183,8 @@ def _text_fields(event: Event) -> dict[str, Any]:
 
 
 def appeals_newest_first(event: Event) -> list[Appeal]:
+    if len(event.appeals) < 2:
+        return list(event.appeals)
     newest_first = sorted(event.appeals, key=lambda appeal: appeal.id)
     for date in ("end_date", "start_date"):  # no date sorts after any date
         newest_first.sort(key=lambda appeal: (getattr(appeal, date) is None, getattr(appeal, date)), reverse=True)
@@ -230,7 +232,12 @@ def _report_records(reports: Sequence[FieldReport], *, is_detail: bool) -> Any:
 
 
 def _report_record(report: FieldReport, *, is_detail: bool) -> dict[str, Any]:
-    record: dict[str, Any] = {
+    figures = dict(zip(_FIGURE_FIELDS, _get_figures(report), strict=True))
+    if is_detail:  # only the number that `recent_affected` selects
+        for place, name in enumerate(AFFECTED_FIELDS, start=1):
+            if place != report.recent_affected:
+                del figures[name]
+    return {
         "id": report.id,
         "status": report.status,
         "is_covid_report": report.is_covid_report,
@@ -241,21 +248,15 @@ def _report_record(report: FieldReport, *, is_detail: bool) -> dict[str, Any]:
         "report_date": report.report_date,
         "contacts": _contact_records(report.contacts),
         "countries": _countries_placeholder(report.countries),
-        **dict(zip(_FIGURE_FIELDS, _get_figures(report), strict=True)),
+        **figures,
         "epi_figures_source_display": (
             None if report.epi_figures_source is None else _label_placeholder(_EPI_SOURCE, report.epi_figures_source)
         ),
-        "recent_affected": report.recent_affected,
+        **({} if is_detail else {"recent_affected": report.recent_affected}),
         "summary": localized(report.summary, report.original_language),
         "description": localized(report.description, report.original_language),
         "translation_module_original_language": report.original_language,
     }
-    if is_detail:  # only the number that `recent_affected` selects
-        del record["recent_affected"]
-        for place, name in enumerate(AFFECTED_FIELDS, start=1):
-            if place != report.recent_affected:
-                del record[name]
-    return record
 
 
 def _contact_records(contacts: Sequence[Person], **extra: int) -> Any:
@@ -281,6 +282,7 @@ def _label_placeholder(kind: str, value: int) -> msgspec.Raw:
     return _placeholder(f"{kind}{value}")
 
 
+@lru_cache(MAX_CACHED_TEXTS)
 def _placeholder(key: str) -> msgspec.Raw:
     return msgspec.Raw(_TEXT_START + key.encode() + _TEXT_END)
 
@@ -293,6 +295,8 @@ def translations_in_order(texts: LocalizedText, original: str) -> dict[str, str]
 
 def localized(texts: LocalizedText, original: str) -> Any:
     """A text: plain where all languages show the same, else the translations by language code, the fallback first."""
+    if len(texts) < 2:
+        return next(iter(texts.values()), "")
     translations = translations_in_order(texts, original)
     if len(set(translations.values())) <= 1:
         return next(iter(translations.values()), "")
