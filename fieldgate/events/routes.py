@@ -39,6 +39,7 @@ from fieldgate.identity import Caller, User
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.reference.store import TOPIC as REFERENCE
 from fieldgate.reference.store import ReferenceStore
+from fieldgate.runtime.outgoing_transfer import OutgoingTransfer
 
 TAG = "Events"
 PATH = "/api/v2/event/"
@@ -229,8 +230,9 @@ async def event_export(
         NO_STORE,
     ]
     filters = msgspec.structs.replace(query, ordering=serializer.ordering or query.ordering)
-    stream = exporter.stream(filters, scope, serializer, context, slot_holder(caller, client.address))
-    return Response(200, headers, stream=stream)
+    transfer = OutgoingTransfer()
+    stream = exporter.stream(filters, scope, serializer, context, slot_holder(caller, client.address), transfer)
+    return Response(200, headers, stream=stream, transfer=transfer)
 
 
 @get(

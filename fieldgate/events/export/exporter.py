@@ -5,12 +5,13 @@ Memory holds one batch of records and the ids of all. Slow work runs in threads,
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 
 import msgspec
 
-from fieldgate.concurrency import NoFreeSlot, OwnShareUsed, SharedSlots, SlotHolder, SlotShares
+from fieldgate.concurrency import MeasuredTransfer, NoFreeSlot, OwnShareUsed, SharedSlots, SlotHolder, SlotShares
 from fieldgate.errors import ServiceUnavailable, TooManyRequests
 from fieldgate.events.event_writer import HISTORY_RETENTION
 from fieldgate.events.export.file_context import FileContext
@@ -26,6 +27,7 @@ from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.pagination import PageRequest
+from fieldgate.runtime.outgoing_transfer import OutgoingTransfer
 
 BATCH_SIZE = 500  # events
 ID_BATCH_SIZE = 20_000
@@ -36,12 +38,14 @@ EXPORT_SHARES = SlotShares(
     per_user=2,
     per_address=2,
     reserved_for_users=1,
-    wait_seconds=10.0,
+    wait_seconds=15.0,  # longer than it takes to see that a client is slow
     max_waiting=16,
 )
 RETRY_SECONDS = 60
 # Half of the time for which an earlier state can be read.
 MAX_SNAPSHOT_AGE_SECONDS = HISTORY_RETENTION.total_seconds() / 2
+
+log = logging.getLogger(__name__)
 
 
 class _ExportState(msgspec.Struct):
@@ -65,10 +69,13 @@ class EventExporter:
         shares: SlotShares = EXPORT_SHARES,
         batch_size: int = BATCH_SIZE,
         max_snapshot_age: float = MAX_SNAPSHOT_AGE_SECONDS,
+        on_broken_off: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_broken_off` is called for each export that gives way to another one."""
         self._search = search
         self._store = store
-        self._slots = SharedSlots(shares)
+        self._slots = SharedSlots(shares, self._record_broken_off)
+        self._on_broken_off = on_broken_off
         self._batch_size = batch_size
         self._max_snapshot_age = max_snapshot_age
 
@@ -79,10 +86,14 @@ class EventExporter:
         serializer: EventSerializer,
         context: FileContext,
         holder: SlotHolder,
+        transfer: OutgoingTransfer | None = None,
     ) -> Chunks:
-        """Yield the file in chunks. A slot of the holder is taken until the file is complete or the client is gone."""
+        """Yield the file in chunks. A slot of the holder is taken until the file is complete or the client is gone.
+
+        A transfer that is slow is broken off if all slots are taken and somebody without an export waits.
+        """
         try:
-            async with self._slots.slot(holder):
+            async with self._slots.slot(holder, transfer):
                 records = self._record_batches(filters, scope, context.language, serializer.shape)
                 async with aclosing(records), aclosing(serializer.stream(records, context)) as chunks:
                     async for chunk in chunks:
@@ -102,6 +113,14 @@ class EventExporter:
             raise ServiceUnavailable(
                 Message("Too many exports are running. Please try again in a minute."), RETRY_SECONDS
             ) from None
+
+    def _record_broken_off(self, holder: SlotHolder, transfer: MeasuredTransfer) -> None:
+        kind = "user" if holder.is_user else "address"
+        log.warning(
+            "An export was broken off: its client (%s %s) reads %d bytes a second, and others wait",
+            kind, holder.key, transfer.rate,
+        )  # fmt: skip
+        self._on_broken_off()
 
     async def _record_batches(
         self, filters: EventFilters, scope: ViewerScope, language: Language, shape: RecordShape

@@ -205,7 +205,9 @@ class ResponseBuilder:
             etag = b""
         else:
             etag = response.etag or etag or responses.make_body_etag(response.body)
-        return Response(response.status, [*headers, *response.headers], response.body, etag, response.stream)
+        return Response(
+            response.status, [*headers, *response.headers], response.body, etag, response.stream, response.transfer
+        )
 
     async def _html_response(self, context: PageContext) -> Response:
         """An HTML page. It shows who is logged in, so it is private to the caller."""
@@ -229,7 +231,7 @@ def _as_bytes(response: Response) -> Response:
     """The same file as `application/octet-stream`."""
     others = [header for header in response.headers if header[0] != b"content-type"]
     headers = [*others, (b"content-type", Format.BYTES.content_type)]
-    return Response(response.status, headers, response.body, response.etag, response.stream)
+    return msgspec.structs.replace(response, headers=headers)
 
 
 def _list_headers(request: ParsedRequest, next_page: str | None, previous_page: str | None) -> list[Header]:

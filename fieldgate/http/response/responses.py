@@ -16,6 +16,7 @@ from fieldgate.errors import Header, RequestTimeout
 from fieldgate.http.request.active_requests import Client
 from fieldgate.http.response import compression
 from fieldgate.i18n.languages import Language
+from fieldgate.runtime.outgoing_transfer import OutgoingTransfer
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
@@ -58,6 +59,8 @@ class Response(msgspec.Struct):
     etag: bytes = b""
     # Chunks that follow the body, generated while they are sent. After an empty chunk only the connection is checked.
     stream: AsyncGenerator[bytes, None] | None = None
+    # Measures how fast the client reads the stream.
+    transfer: OutgoingTransfer | None = None
 
     @property
     def size(self) -> int:
