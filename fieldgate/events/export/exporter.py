@@ -13,7 +13,6 @@ import msgspec
 
 from fieldgate.concurrency import MeasuredTransfer, NoFreeSlot, OwnShareUsed, SharedSlots, SlotHolder, SlotShares
 from fieldgate.errors import ServiceUnavailable, TooManyRequests
-from fieldgate.events.document_templates import TemplateRenderer
 from fieldgate.events.event_writer import HISTORY_RETENTION
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.serializers import Chunks, EventSerializer, RecordBatches
@@ -22,6 +21,7 @@ from fieldgate.events.search.event_search import MAX_ATTEMPTS, EventSearch, Even
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.search.int_arrays import Int64Array
 from fieldgate.events.store import EventStore
+from fieldgate.events.stored_documents import DocumentRenderer, RecordShape
 from fieldgate.events.versioned_reads import SnapshotExpired
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
@@ -53,7 +53,7 @@ class _ExportState(msgspec.Struct):
 
     ids: Int64Array
     version: int
-    renderer: TemplateRenderer
+    renderer: DocumentRenderer
     started_at: float
     offset: int = 0  # in `ids`; removing the ids already exported would copy the rest each time
 
@@ -94,7 +94,7 @@ class EventExporter:
         """
         try:
             async with self._slots.slot(holder, transfer):
-                records = self._record_batches(filters, scope, context.language)
+                records = self._record_batches(filters, scope, context.language, serializer.shape)
                 async with aclosing(records), aclosing(serializer.stream(records, context)) as chunks:
                     async for chunk in chunks:
                         yield chunk
@@ -122,8 +122,10 @@ class EventExporter:
         )  # fmt: skip
         self._on_broken_off()
 
-    async def _record_batches(self, filters: EventFilters, scope: ViewerScope, language: Language) -> RecordBatches:
-        """Yield all matching records in batches.
+    async def _record_batches(
+        self, filters: EventFilters, scope: ViewerScope, language: Language, shape: RecordShape
+    ) -> RecordBatches:
+        """Yield all matching records in batches; rows are joined, those of a batch are one element.
 
         Records are read from the data version at the start of the export, as long as that is available. After that,
         the remaining records are read from the current data: events that no longer match are left out, and events
@@ -143,7 +145,7 @@ class EventExporter:
                 raise ServiceUnavailable
             state.offset += self._batch_size
             if documents:
-                yield await asyncio.to_thread(_render_records, state.renderer, documents, scope)
+                yield await asyncio.to_thread(_render_batch, state.renderer, documents, scope, shape)
 
     async def _load_state(self, filters: EventFilters, scope: ViewerScope, language: Language) -> _ExportState:
         started_at = _clock()
@@ -164,7 +166,7 @@ class EventExporter:
             count, batch = await snapshot.matching_ids(filters, scope, language, PageRequest(ID_BATCH_SIZE, offset))
             ids.extend(batch)
             await asyncio.sleep(0)
-        renderer = TemplateRenderer(snapshot.reference_data, language)
+        renderer = DocumentRenderer(snapshot.reference_data, language)
         return _ExportState(ids, snapshot.index_version.version, renderer, started_at)
 
     async def _refresh_state(
@@ -183,8 +185,12 @@ def _remaining_ids(old: _ExportState, current: Int64Array) -> Int64Array:
     return int_arrays.intersect(old.ids[old.offset :], current)
 
 
-def _render_records(renderer: TemplateRenderer, templates: Sequence[bytes], scope: ViewerScope) -> list[bytes]:
-    return [renderer.render(document, scope) for document in templates]
+def _render_batch(
+    renderer: DocumentRenderer, documents: Sequence[bytes], scope: ViewerScope, shape: RecordShape
+) -> list[bytes]:
+    if shape is RecordShape.ROW:
+        return [renderer.render_joined_rows(documents, scope)]
+    return renderer.render(documents, scope, shape)
 
 
 def _clock() -> float:

@@ -108,7 +108,7 @@ class ResponseBuilder:
             headers += _list_headers(parsed, next_page, previous_page)
             headers.append((b"fieldgate-data-version", context.data_version))
             if result.encode_page is not None:
-                records = _resolved_records(parsed, result)
+                records = encode_records(result)
                 is_long = len(records) > ENCODE_IN_THREAD_THRESHOLD_RECORDS
                 body = await run_in_thread_if(is_long, result.encode_page, records, next_page, previous_page)
                 return self._serialized_list(operation, parsed, headers, body, etag)
@@ -225,11 +225,6 @@ class ResponseBuilder:
         etag = page.etag if is_read else b""
         status = context.status if form is None else form.status
         return Response(page.status or status, headers, page.body, etag)
-
-
-def _resolved_records(request: ParsedRequest, result: ListResult[Any]) -> list[bytes]:
-    base_url = request.base_url.url.encode()
-    return [links.resolve_links(each, base_url, request.format_query) for each in encode_records(result)]
 
 
 def _as_bytes(response: Response) -> Response:
