@@ -16,6 +16,7 @@ from fieldgate.http.operations import Operation, ResponseKind
 from fieldgate.http.request import dry_run, query_string
 from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request.page_parsing import parse_page
+from fieldgate.http.request.request_costs import extra_cost
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.http.response import compression
 from fieldgate.http.response.links import quote_path
@@ -66,6 +67,7 @@ class ParsedRequest(msgspec.Struct, frozen=True):
     # Equal for requests with the same response if it has no links to other pages, which repeat the query. b"" unless
     # responses of the operation only change with a release.
     shared_key: bytes
+    extra_cost: float  # of the rate limit; 0 if the response takes little time to make
 
     @property
     def url(self) -> str:
@@ -106,19 +108,20 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
     query = parse_struct(operation.query_type, given, blank_is_absent=True) if operation.query_type else None
     common = (head.base_url.url, path, language.value, chosen.query_value, encoding, is_strict)
     return ParsedRequest(
-        language,
-        chosen,
-        encoding,
-        head.base_url,
-        path,
-        values,
-        given,
-        tuple(unknown),
-        is_strict,
-        page,
-        query,
-        _pack((common, given)),
-        _pack((common, given.get("format", ""), page, query, unknown)) if operation.is_shared else b"",
+        language=language,
+        format=chosen,
+        encoding=encoding,
+        base_url=head.base_url,
+        path=path,
+        path_values=values,
+        query_params=given,
+        unknown_parameters=tuple(unknown),
+        is_strict=is_strict,
+        page=page,
+        query=query,
+        cache_key=_pack((common, given)),
+        shared_key=_pack((common, given.get("format", ""), page, query, unknown)) if operation.is_shared else b"",
+        extra_cost=extra_cost(operation, chosen, page),
     )
 
 
