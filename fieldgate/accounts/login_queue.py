@@ -84,9 +84,20 @@ class LoginQueue:
             if future.done() and not future.cancelled() and future.exception() is None:  # it has its turn already
                 self._free += 1
                 self._start_next()
+            self._leave(client, future)
             if isinstance(error, TimeoutError):
                 raise ServiceUnavailable from None
             raise
+
+    def _leave(self, client: str, future: asyncio.Future[None]) -> None:
+        """Free the place of an attempt that ended while it waited, or others would be refused because of it."""
+        for waiting in self._lanes.values():  # it may have moved to another lane
+            futures = waiting.get(client, deque())
+            if future in futures:
+                futures.remove(future)
+                self._waiting -= 1
+                if not futures:
+                    del waiting[client]
 
     def _start_next(self) -> None:
         """Give the turn to a client of the first lane: the one with fewest attempts, as a person has only one."""

@@ -145,6 +145,30 @@ async def test_nobody_waits_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (queue._free, queue._waiting) == (1, 0)
 
 
+@pytest.mark.parametrize("has_failed", [False, True], ids=["in its lane", "moved to the last lane"])
+async def test_attempt_that_ended_frees_its_place_at_once(monkeypatch: pytest.MonkeyPatch, has_failed: bool) -> None:
+    monkeypatch.setattr(login_queue, "MAX_WAITING", 1)
+    queue = LoginQueue(1)
+
+    async def attempt(client: str) -> str:
+        async with queue.turn(client, Lane.NEW):
+            return client
+
+    async with queue.turn("first", Lane.NEW):
+        gone = asyncio.create_task(attempt("gone"))
+        await asyncio.sleep(0)
+        if has_failed:
+            queue.record_failure("gone")
+        gone.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await gone
+        assert queue._waiting == 0
+        after = asyncio.create_task(attempt("after"))  # refused if the place was still taken
+        await asyncio.sleep(0)
+    assert await after == "after"
+    assert (queue._free, queue._waiting) == (1, 0)
+
+
 async def test_cancelled_attempt_gives_its_turn_to_the_next() -> None:
     queue = LoginQueue(1)
 
