@@ -312,12 +312,13 @@ class AccountStore:
     async def find_token_holder(self, token: str, auth_method: AuthMethod) -> TokenHolder | None:
         """Return the user of a valid token. A session is not accepted as an API token, nor the reverse."""
         digest, time = hash_token(token), now()
-        holder = self._holders.get(digest)
+        current = self._holders.current()
+        holder = current.get(digest)
         if holder is None:
             holder = await self._read_token_holder(digest, time)
             if holder is None:
                 return None
-            self._holders.put(digest, holder)
+            current.put(digest, holder)
         user = holder.user
         if user.auth_method is not auth_method or (holder.expires is not None and holder.expires <= time):
             return None

@@ -1,10 +1,11 @@
 """A cache that every commit empties, whichever process made it. It can only exist on SQLite.
 
 holders = CommitCache[bytes, TokenHolder](database, max_entries=1000)
-holder = holders.get(digest)
+current = holders.current()
+holder = current.get(digest)
 if holder is None:
     holder = ...  # read it with a `PreparedQuery`
-    holders.put(digest, holder)
+    current.put(digest, holder)
 
 `PRAGMA data_version` of the connection that reads changes with each commit of any other connection, and the reader
 makes none. So a value is exactly what a query would return now, at a third of its cost. It needs no topic that writers
@@ -30,23 +31,22 @@ class CommitCache(Generic[Key, Value]):
 
     def __init__(self, database: Database, max_entries: int) -> None:
         self._database = database
-        self._max_entries = max_entries
-        self._values = BoundedCache[Key, Value](max_entries)
+        self._max_entries = max_entries if database.is_sqlite else 0
+        self._values = BoundedCache[Key, Value](self._max_entries)
         self._reader: sqlite3.Connection | None = None
         self._state = 0
 
-    def get(self, key: Key) -> Value | None:
-        """Return the value if nothing was committed since it was read, or None."""
+    def current(self) -> BoundedCache[Key, Value]:
+        """Return the values read since the last commit. On PostgreSQL there are none, and none are stored.
+
+        After a commit it is another object. So a value that was read before the commit, and is put here after it, is
+        not found again.
+        """
         if not self._database.is_sqlite:
-            return None
+            return self._values
         reader = self._database.sqlite_reader()
         state = reader.execute("PRAGMA data_version").fetchone()[0]
         if state != self._state or reader is not self._reader:
             self._values = BoundedCache(self._max_entries)
             self._reader, self._state = reader, state
-        return self._values.get(key)
-
-    def put(self, key: Key, value: Value) -> None:
-        """Store a value that was read after `get` returned None. It is at least as new as the state seen there."""
-        if self._database.is_sqlite:
-            self._values.put(key, value)
+        return self._values
