@@ -5,19 +5,23 @@ Each one reads an asset, its collection and assignments together, so it sees one
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Integer, Text, bindparam, literal_column, select, true, union
+from sqlalchemy import ColumnElement, Integer, Text, bindparam, literal_column, null, select, true, union
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets.assignments import AssignmentScope
 from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee, StoredAssignment
 from fieldgate.assets.tables import assets, assignments
+from fieldgate.assets.work_cost import FILTER_COST
 from fieldgate.db import Database, PreparedQuery, in_bound_list
+from fieldgate.permissions.catalogue import PARTIAL
 from fieldgate.permissions.submission_filters import Filters
 
 MAX_LISTED_ROWS = 300  # read on the event loop
+MAX_FILTERED_ROWS = MAX_LISTED_ROWS // FILTER_COST  # among them; filters can be large
 
 StoredByUser = dict[int, list[StoredAssignment]]
 
@@ -43,6 +47,7 @@ _ASSIGNMENT_COLUMNS = (
     users.c.disabled_at,
 )
 _WITHOUT_ASSET = len(_ASSET_COLUMNS)
+_PERMISSION = _WITHOUT_ASSET + [each.name for each in _ASSIGNMENT_COLUMNS].index("permission")
 _ASSIGNMENT_END = _WITHOUT_ASSET + len(_ASSIGNMENT_COLUMNS)
 
 
@@ -53,8 +58,8 @@ class GrantsQueries:
             assets, _collections, _collections.c.id == assets.c.parent_id
         )
         is_on_asset = assignments.c.asset_id.in_([assets.c.id, assets.c.parent_id])
-        self._complete = PreparedQuery(
-            database,
+        # Not sorted: the database would read all rows before it applies the limit.
+        complete = (
             with_collection.add_columns(
                 owners.c.username, owners.c.disabled_at, collection_owners.c.username, collection_owners.c.disabled_at
             )
@@ -63,9 +68,11 @@ class GrantsQueries:
             .outerjoin(assignments, is_on_asset)
             .outerjoin(users, users.c.id == assignments.c.user_id)
             .where(assets.c.uid == bindparam("uid"))
-            .order_by(assignments.c.id)
-            .limit(MAX_LISTED_ROWS + 1),
+            .limit(MAX_LISTED_ROWS + 1)
         )
+        without_filters = [null() if each is assignments.c.filters else each for each in complete.selected_columns]
+        self._complete = PreparedQuery(database, complete)
+        self._without_filters = PreparedQuery(database, complete.with_only_columns(*without_filters))
         is_named = named.c.username_key == bindparam("username_key")
         # A join for each user, as in `AssetAuthorizer`.
         who = union(
@@ -95,9 +102,13 @@ class GrantsQueries:
             ),
         )
 
-    async def find_complete(self, uid: str) -> Sequence[Sequence[Any]]:
-        """Return rows of an asset with its assignments, at most one more than `MAX_LISTED_ROWS`."""
-        return await self._complete.all(uid=uid)
+    async def find_complete(self, uid: str) -> Sequence[Sequence[Any]] | None:
+        """Return rows of an asset with its assignments, or None if they are too many, or too many with filters."""
+        rows = await self._without_filters.all(uid=uid)
+        filtered = [row[_PERMISSION] for row in rows].count(PARTIAL)
+        if filtered and filtered <= MAX_FILTERED_ROWS:
+            rows = await self._complete.all(uid=uid)
+        return None if len(rows) > MAX_LISTED_ROWS or filtered > MAX_FILTERED_ROWS else rows
 
 
 _BY_ASSET = (assignments.c.asset_id, "asset_ids")
@@ -111,7 +122,8 @@ def _assignments_on(*conditions: ColumnElement[bool]) -> Any:
 
 def to_complete_grants(rows: Sequence[Sequence[Any]]) -> AssetGrants:
     """Return the asset of rows of `find_complete`."""
-    stored, grantees = group_assignments(row[_WITHOUT_ASSET:_ASSIGNMENT_END] for row in rows)
+    in_order = sorted([row[_WITHOUT_ASSET:_ASSIGNMENT_END] for row in rows], key=itemgetter(0))
+    stored, grantees = group_assignments(in_order)
     first = rows[0]
     owners = ((first[3], *first[_ASSIGNMENT_END:][:2]), (first[6], *first[_ASSIGNMENT_END:][2:4]))
     for user_id, username, disabled_at in owners:

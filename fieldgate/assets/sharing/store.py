@@ -18,7 +18,6 @@ from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets.authorization import asset_not_found
 from fieldgate.assets.sharing.assignment_rows import AssignmentRows
 from fieldgate.assets.sharing.grants_sql import (
-    MAX_LISTED_ROWS,
     GrantsQueries,
     StoredByUser,
     group_assignments,
@@ -48,9 +47,11 @@ class AssignmentStore:
     async def find_complete(self, uid: str) -> AssetGrants | None:
         """Return an asset with all its assignments, or None if it has too many to be read at once."""
         rows = await self._queries.find_complete(uid)
+        if rows is None:
+            return None
         if not rows:
             raise asset_not_found(uid)
-        return None if len(rows) > MAX_LISTED_ROWS else to_complete_grants(rows)
+        return to_complete_grants(rows)
 
     @asynccontextmanager
     async def transaction(
