@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
+from itertools import chain
 from time import perf_counter
 from typing import Any, Protocol, get_args
 
@@ -42,7 +43,7 @@ from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import ANONYMOUS, Caller
 from fieldgate.metrics.requests import RequestMetrics
-from fieldgate.pagination import ListResult
+from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.runtime.connection_guard import reset_connection
 from fieldgate.runtime.outgoing_transfer import BrokenOff
 from fieldgate.runtime.transfer_rate import TransferCredit
@@ -352,7 +353,8 @@ class Endpoint:
         parsed = self._parsed_requests.get(head)
         if parsed is None:
             parsed = parse_request(operation, head, request.path_values)
-            if head.size < MAX_CACHED_HEAD_BYTES:
+            is_new_each_time = parsed.shared_key and parsed.unknown_parameters  # such as a parameter against caches
+            if not is_new_each_time and head.size < MAX_CACHED_HEAD_BYTES:
                 self._parsed_requests.put(head, parsed)
         return parsed
 
@@ -360,6 +362,11 @@ class Endpoint:
         """The response for the current data versions, from the cache if possible."""
         app, policy = self._app_context, operation.caching
         audience = policy.audience_key(context.caller) if policy.audience_key else ""
+        shared_key = context.request.shared_key
+        if shared_key:
+            response = app.response_cache.get((shared_key, audience, ()))
+            if response is not None:
+                return response
         topics = (*policy.depends_on, *app.common_topics) if policy.depends_on else ()
         versions = await app.data_versions.versions(topics, fresh=policy.strict_freshness)
         key = (context.request.cache_key, audience, versions)
@@ -374,6 +381,8 @@ class Endpoint:
             else:
                 # Read again: the handler may have seen a write that this process has not heard of yet.
                 is_current = versions == await app.data_versions.versions(topics, fresh=True)
+            if shared_key and not _has_page_links(context.request.page, result):
+                key = (shared_key, audience, ())
             etag = responses.make_etag(*key) if is_current else b""
             if is_current:
                 context.data_version = responses.make_data_version(audience, versions)
@@ -395,8 +404,8 @@ class Endpoint:
         if spec.kind is BodyKind.JSON_ARRAY:
             context.body = await body_parsing.parse_array(request.headers, await body.read(limit))
             items = [item for item in context.body if isinstance(item, dict)]
-            dry_run.check_body(operation, (pair for item in items for pair in item.items()))
-            names = dict.fromkeys(name for item in items for name in item)
+            names = dict.fromkeys(chain.from_iterable(items))
+            dry_run.check_items(operation, items, names)
             context.request = _add_unknown_fields(context.request, names, field_names(*get_args(spec.type)))
             return
         known = field_names(spec.type)
@@ -466,6 +475,10 @@ class Endpoint:
     def _loggable_path(self, request: Request) -> bytes:
         """The path without secrets: its template, or of an unknown path what does not look like a token."""
         return self._path.encode() if SECRET in self._path else _TOKEN.sub(SECRET.encode(), request.path)
+
+
+def _has_page_links(page: PageRequest, result: object) -> bool:
+    return isinstance(result, ListResult) and (page.offset > 0 or page.limit < result.count)
 
 
 async def _check_ignored_body(operation: Operation, request: Request) -> None:

@@ -175,6 +175,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     rate_cost: float  # how much of a rate limit a request uses; 0: it is not limited
 
     @property
+    def is_shared(self) -> bool:
+        """Whether responses depend on nothing but what the handler gets, and only change with a release."""
+        return self.caching.depends_on == () and self.response.kind is not ResponseKind.RAW
+
+    @property
     def name(self) -> str:
         return self.handler.__name__
 

@@ -174,7 +174,7 @@ def test_postgresql_is_migrated_by_command_only(tmp_path: Path, empty_database_u
 
 
 async def test_commands_take_effect_in_a_running_service(tmp_path: Path) -> None:
-    """A running service sees a new user and a revoked token in its next response."""
+    """A running service sees a new user, a disabled one and a revoked token in its next response."""
     from fieldgate.settings import Settings
 
     async with run_service(Settings(data=tmp_path, access_log=False)) as service:
@@ -184,6 +184,10 @@ async def test_commands_take_effect_in_a_running_service(tmp_path: Path) -> None
         assert (await service.get("/api/v2/permissions/", headers=headers)).status_code == 200
         answer = await service.client.get("/token/", auth=httpx.BasicAuth("amina", "wrong"))
         assert answer.status_code == 401
+        for action, status in (("disable", 401), ("enable", 200)):
+            run_command("user", action, "amina", data=tmp_path)
+            for _ in range(2):
+                assert (await service.get("/api/v2/permissions/", headers=headers)).status_code == status
         run_command("token", "revoke", "1", data=tmp_path)
         assert (await service.get("/api/v2/permissions/", headers=headers)).status_code == 401
 

@@ -27,6 +27,7 @@ async def count_admitted(service: Service, query: str, headers: dict[str, str]) 
         ("", {}, 100),
         ("?limit=100", {}, 100),
         ("?limit=1000", {}, 20),  # 1 + 1000 / 250
+        ("?limit=1000&unknown=1", {}, 20),
         ("", HTML, 6),  # 1 + 10 + 50 / 10
         ("?format=api&limit=10", {}, 8),  # 1 + 10 + 10 / 10
         ("?limit=890", HTML, 1),
