@@ -37,6 +37,7 @@ from fieldgate.http.request.validation import encoded_fields, field_names, parse
 from fieldgate.http.response import responses
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.error_pages import wants_error_page
+from fieldgate.http.response.large_bodies import MAX_WHOLE_BYTES, LargeBodies, SlicedSend
 from fieldgate.http.response.response_builder import ErrorContext, PageRenderer, ResponseBuilder
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import Response
@@ -92,6 +93,7 @@ class AppContext(msgspec.Struct, frozen=True):
     # The response for an exception which means that the database cannot be used: 503 instead of 500. Else None.
     outage_problem: Callable[[BaseException], ServiceUnavailable | None]
     response_cache: ResponseCache
+    large_bodies: LargeBodies
     request_metrics: RequestMetrics
     page_renderer: PageRenderer
     page_forms: PageForms
@@ -189,8 +191,9 @@ class Endpoint:
         status = response.status
         if response.transfer is not None:
             send = response.transfer.measure(send)
-        if response.stream is not None or len(response.body) > responses.MAX_WHOLE_BYTES:
-            send = responses.SlicedSend(send, scope["client"], app.active_requests.waiting_for_client)
+        if response.stream is not None or len(response.body) > MAX_WHOLE_BYTES:
+            waiting = app.active_requests.waiting_for_client
+            send = SlicedSend(send, app.large_bodies, scope["client"], waiting)
         try:
             if body is not None and not body.is_finished and CONNECTION_CLOSE not in response.headers:  # noqa: SIM102
                 if not await app.body_drainer.drain(body):
