@@ -3,9 +3,11 @@
 Loaded by schemathesis itself, see `tests/test_fuzzing.py`.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import schemathesis
+import yaml
 from schemathesis.core import NOT_SET
 from schemathesis.core.failures import Failure
 from schemathesis.specs.openapi.checks import ignored_auth
@@ -13,6 +15,17 @@ from schemathesis.specs.openapi.checks import ignored_auth
 JSON_IN_FORMS = ("partial_permissions", "settings")
 # Words in the place of an id that are paths of their own: a chain of requests takes them from the index.
 PATHS_BESIDE_IDS = frozenset({"mini", "export", "deleted"})
+
+
+@schemathesis.deserializer("application/yaml")
+def parse_yaml(context: Any, response: Any) -> Any:
+    """Our own document has a megabyte. To parse it for each example took most of the time of long runs."""
+    return _parse_yaml(response.content)
+
+
+@lru_cache(8)
+def _parse_yaml(content: bytes) -> Any:
+    return yaml.load(content, yaml.CSafeLoader)
 
 
 @schemathesis.hook
