@@ -204,7 +204,7 @@ def test_shutdown_finishes_accepted_requests(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_service_that_still_starts_is_stopped_at_once(tmp_path: Path, number: signal.Signals) -> None:
-    command = [FIELDGATE_COMMAND, "serve", "--port", str(free_port()), "--data", tmp_path]
+    command: list[str | Path] = [FIELDGATE_COMMAND, "serve", "--port", str(free_port()), "--data", tmp_path]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
