@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from fieldgate.accounts.known_clients import KnownClients
-from fieldgate.accounts.login_queue import LoginQueue
+from fieldgate.accounts.login_queue import Lane, LoginQueue, address_client, device_client, network_client
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import MAX_CONCURRENT_CHECKS, Passwords
 from fieldgate.accounts.store import AccountStore, TokenHolder, username_key
@@ -77,14 +77,17 @@ class AccountAuthenticator:
             if row is not None and row.password_hash == verified_hash:
                 await self._throttle.check(username, client, device)
                 return row
-        queued_as = device or network_of(client)
+        account = username_key(username)
+        queued_as = device_client(account) if device else network_client(network_of(client))
         with self._queue.place(queued_as):
             lane = await self._throttle.find_lane(username, client, device)
+            if lane is Lane.KNOWN and not device:
+                queued_as = address_client(account)
             async with self._queue.turn(queued_as, lane):
                 try:
                     row = await self._check_password(username, password, client, device)
                 except Unauthorized:
-                    self._queue.record_failure(queued_as)
+                    self._queue.record_failure(queued_as, lane)
                     raise
         self._verified.put(proof, row.password_hash)
         return row
