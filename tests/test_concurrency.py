@@ -128,7 +128,7 @@ async def test_users_take_turns() -> None:
 )
 async def test_requests_are_limited(limits: dict[str, float], running: str, refused: str) -> None:
     log: list[Hashable] = []
-    slots, done = fair_slots(**limits), asyncio.Event()
+    slots, done = fair_slots(2, **limits), asyncio.Event()
     tasks = [asyncio.create_task(SlotUser(slots, name, log).run(done)) for name in running]
     await settle()
     for name in refused:

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from fieldgate.concurrency import FairSlots
 from fieldgate.settings import RateQuota
 from tests.conftest import Service, StartService
 
@@ -12,11 +13,11 @@ HTML = {"Accept": "text/html"}
 HUNDRED = RateQuota(100, 3600)  # a window so long that nothing comes back during a test
 
 
-async def count_admitted(service: Service, query: str, headers: dict[str, str]) -> int:
+async def count_admitted(service: Service, query: str, headers: dict[str, str], path: str = PERMISSIONS) -> int:
     """How many requests a full quota is enough for."""
     statuses = Counter[int]()
     while 429 not in statuses:
-        statuses[(await service.get(PERMISSIONS + query, headers=headers)).status_code] += 1
+        statuses[(await service.get(path + query, headers=headers)).status_code] += 1
     assert len(statuses) == 2, statuses
     return statuses.total() - 1
 
@@ -47,3 +48,10 @@ async def test_costs_of_unchanged_responses(start: StartService, query: str, acc
         etag = (await service.get(PERMISSIONS + query, headers=headers)).headers["ETag"]
     async with start(address_read_rate=HUNDRED, rate_limit_exempt=()) as service:
         assert await count_admitted(service, query, {**headers, "If-None-Match": etag}) == admitted
+
+
+@pytest.mark.parametrize("path", ["/login/", "/api-docs/swagger-ui/", "/invitation/unknown/", "/language/fr/"])
+async def test_pages_without_records_cost_one_request_and_need_no_turn(start: StartService, path: str) -> None:
+    async with start(address_read_rate=RateQuota(3, 3600), rate_limit_exempt=()) as service:
+        service.app.app_context.costly_requests._slots = FairSlots(1, max_requests=0, max_per_user=1, wait_seconds=1)
+        assert await count_admitted(service, "", HTML, path) == 3
