@@ -196,8 +196,6 @@ class Endpoint:
                 if not await app.body_drainer.drain(body):
                     extra.append(CONNECTION_CLOSE)
             status = await responses.send_response(receive, send, response, extra, headers, request.method)
-            if b"if-none-match" in headers and status != HTTPStatus.NOT_MODIFIED:
-                self._count_rest(request)
         except BrokenOff:  # logged by those who decided it
             # To a client of HTTP/1.0 the end of the connection is the end of the file, unless it is reset.
             if not reset_connection(app.settings.port, scope["client"]):
@@ -206,6 +204,8 @@ class Endpoint:
             self._log_error("broken off", error, request, request_id)
             raise
         finally:
+            if request.unpaid_rate_cost and status != HTTPStatus.NOT_MODIFIED:
+                self._count_rest(request)
             if response.stream is not None:
                 await response.stream.aclose()
             if self._may_have_secret:
@@ -330,10 +330,9 @@ class Endpoint:
 
     def _count_rest(self, request: Request) -> None:
         """Count the rest of a conditional request whose response was not 304."""
-        if request.unpaid_rate_cost:
-            self._app_context.rate_limiter.charge(
-                request.caller.id, request.client.address, request.method, request.unpaid_rate_cost
-            )
+        self._app_context.rate_limiter.charge(
+            request.caller.id, request.client.address, request.method, request.unpaid_rate_cost
+        )
 
     def _parse(self, operation: Operation, request: Request, base_url: BaseURL) -> ParsedRequest:
         """Parse the head of a request, or reuse the result for an identical one."""
