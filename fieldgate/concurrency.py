@@ -168,6 +168,9 @@ class MeasuredTransfer(Protocol):
     def is_slow(self) -> bool: ...
 
     @property
+    def was_left_slow(self) -> bool: ...
+
+    @property
     def rate(self) -> float: ...
 
     def break_off(self) -> None: ...
@@ -188,7 +191,8 @@ class SharedSlots:
     """A limited number of slots for long work, with shares, so that nobody can have all of them.
 
     A request waits a short time for a slot. If its holder has none, the slowest transfer gives way, if there is a slow
-    one. Those without a slot are served first, and those that gave way lately last.
+    one. Those without a slot are served first, and those that gave way lately last. Who left unfinished and was slow
+    counts as one that gave way.
     """
 
     def __init__(
@@ -213,6 +217,10 @@ class SharedSlots:
         self._slots.add(slot)
         try:
             yield
+        except BaseException:
+            if transfer is not None and transfer.was_left_slow:
+                self._given_way.put(holder, self._clock())
+            raise
         finally:
             self._slots.discard(slot)
             self._release(holder)

@@ -347,6 +347,18 @@ class SlotTable:
                 await asyncio.sleep(0)
         raise ConnectionAbortedError
 
+    async def leave_after(self, holder: SlotHolder, rate: float, seconds: int) -> None:
+        """Buffers take a large part at once. Then the client reads at a rate, and resets the connection."""
+        transfer = OutgoingTransfer(self.clock)
+        async with self.slots.slot(holder, transfer):
+            transfer.begin_part(4 * 1024 * 1024)
+            for _ in range(seconds):
+                self.now += 1
+                if rate:
+                    transfer.end_part()
+                    transfer.begin_part(int(rate))
+            raise ConnectionResetError
+
     def has_slot(self, holder: SlotHolder) -> bool:
         return self.slots._held[holder] > 0
 
@@ -456,3 +468,17 @@ async def test_those_that_gave_way_leave_their_place_to_others() -> None:
     user = await table.start(USERS[0])
     assert not user.done(), "a user can still wait"
     await table.end(*tasks, waiting, user)
+
+
+@pytest.mark.parametrize(("rate", "comes_last"), [(0.0, True), (2.0 * SLOW_BYTES_PER_SECOND, False)])
+async def test_those_that_leave_early_and_read_nothing_come_last(rate: float, comes_last: bool) -> None:
+    table = SlotTable(total=1, reserved_for_users=0)
+    left = asyncio.create_task(table.leave_after(ADDRESSES[0], rate, seconds=WINDOW_SECONDS - 2))
+    await asyncio.gather(left, return_exceptions=True)
+    assert isinstance(left.exception(), ConnectionResetError)
+    running = await table.start(ADDRESSES[1], 2 * SLOW_BYTES_PER_SECOND)
+    again, new = await table.start(ADDRESSES[0]), await table.start(ADDRESSES[2])
+    running.cancel()
+    await settle()
+    assert table.has_slot(ADDRESSES[2]) == comes_last
+    await table.end(running, again, new)
