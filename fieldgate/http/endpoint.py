@@ -115,7 +115,7 @@ class Request(msgspec.Struct):
     body: IncomingBody | None = None  # once it is needed
     # About the rate limit; None before the request is counted.
     rate_headers: Sequence[Header] | None = None
-    unpaid_rate_cost: float = 0.0  # of a conditional request; not paid if the response is 304
+    unpaid_rate_cost: float = 0.0  # of a conditional request; not paid if the response is a 304 that is at hand
     is_internal: bool = False  # a page calls the API; the request for the page is counted
 
 
@@ -199,8 +199,6 @@ class Endpoint:
                 if not await app.body_drainer.drain(body):
                     extra.append(CONNECTION_CLOSE)
             status = await responses.send_response(receive, send, response, extra, headers, request.method)
-            if b"if-none-match" in headers and status != HTTPStatus.NOT_MODIFIED:
-                self._count_rest(request)
         except BrokenOff:  # logged by those who decided it
             # To a client of HTTP/1.0 the end of the connection is the end of the file, unless it is reset.
             if not reset_connection(app.settings.port, scope["client"]):
@@ -209,6 +207,8 @@ class Endpoint:
             self._log_error("broken off", error, request, request_id)
             raise
         finally:
+            if status != HTTPStatus.NOT_MODIFIED:
+                self._count_rest(request)
             if response.stream is not None:
                 await response.stream.aclose()
             if self._may_have_secret:
@@ -268,7 +268,9 @@ class Endpoint:
     async def _handle(self, operation: Operation, context: HandlerContext, request: Request) -> Response:
         parsed = context.request
         if operation.caching.is_cacheable and parsed.format is not Format.HTML:
-            return await self._cached_response(operation, context)
+            return await self._cached_response(operation, context, request)
+        if parsed.format is Format.HTML:
+            self._count_rest(request)
         if request.method not in _SAFE_METHODS:
             await self._read_body(operation, context, request)
         return await self._build_response(operation, context, await self._call_handler(operation, context))
@@ -323,7 +325,7 @@ class Endpoint:
             self._count_cost(request, cost, is_reduced=True)
 
     def _count_cost(self, request: Request, cost: float, *, is_reduced: bool) -> None:
-        """With `is_reduced`, a conditional request pays most of the cost later, unless its response is 304."""
+        """With `is_reduced`, a conditional request pays most of the cost later, unless a 304 is at hand."""
         if is_reduced and b"if-none-match" in request.headers:
             request.unpaid_rate_cost += cost * (1 - CONDITIONAL_SHARE)
             cost *= CONDITIONAL_SHARE
@@ -332,11 +334,12 @@ class Endpoint:
         )
 
     def _count_rest(self, request: Request) -> None:
-        """Count the rest of a conditional request whose response was not 304."""
+        """Count the rest of a conditional request: its response is not 304, or has to be made to know that."""
         if request.unpaid_rate_cost:
             self._app_context.rate_limiter.charge(
                 request.caller.id, request.client.address, request.method, request.unpaid_rate_cost
             )
+            request.unpaid_rate_cost = 0.0
 
     def _parse(self, operation: Operation, request: Request, base_url: BaseURL) -> ParsedRequest:
         """Parse the head of a request, or reuse the result for an identical one."""
@@ -361,7 +364,7 @@ class Endpoint:
                 self._parsed_requests.put(head, parsed)
         return parsed
 
-    async def _cached_response(self, operation: Operation, context: HandlerContext) -> Response:
+    async def _cached_response(self, operation: Operation, context: HandlerContext, request: Request) -> Response:
         """The response for the current data versions, from the cache if possible."""
         app, policy = self._app_context, operation.caching
         audience = policy.audience_key(context.caller) if policy.audience_key else ""
@@ -375,6 +378,7 @@ class Endpoint:
         key = (context.request.cache_key, audience, versions)
         response = app.response_cache.get(key)
         if response is None:
+            self._count_rest(request)
             own_versions = SeenVersions(versions[: len(policy.depends_on or ())])
             context.versions = own_versions
             result = await self._call_handler(operation, context)
