@@ -55,7 +55,8 @@ def _is_absent(name: str, value: Any) -> bool:
     if isinstance(value, list):
         is_list = name.endswith("__in") or name in ("appeal_type", "held")
         return not is_list or any(member in ("", None) or "," in str(member) for member in value)
-    return value in ("", None) or isinstance(value, dict)
+    is_blank = isinstance(value, str) and not value.strip()
+    return is_blank or value is None or isinstance(value, dict)
 
 
 @schemathesis.check

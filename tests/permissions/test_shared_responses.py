@@ -79,3 +79,11 @@ async def test_order_of_names_does_not_matter(service: Service) -> None:
     other = await service.get(f"{EFFECTS}?held={','.join(names[:2])}")
     assert first.content == second.content != other.content
     assert first.headers["ETag"] == second.headers["ETag"] != other.headers["ETag"]
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 10**30])
+async def test_ids_with_too_many_digits_match_nothing(service: Service, number: int) -> None:
+    for query in (f"id__in={number}", f"id__in={number},0"):
+        response = await service.get(f"/api/v2/region/?{query}")
+        assert response.status_code == 200
+        assert response.json()["count"] == query.count(",")

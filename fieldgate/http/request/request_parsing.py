@@ -120,9 +120,16 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
         page=page,
         query=query,
         cache_key=_pack((common, given)),
-        shared_key=_pack((common, given.get("format", ""), page, query, unknown)) if operation.is_shared else b"",
+        shared_key=_shared_key(common, given.get("format", ""), page, query, unknown) if operation.is_shared else b"",
         extra_cost=extra_cost(operation, chosen, page),
     )
+
+
+def _shared_key(*parts: object) -> bytes:
+    try:
+        return _pack(parts)
+    except OverflowError:  # an id with too many digits, which no record has
+        return b""
 
 
 def _choose_format(operation: Operation, query_value: str, has_suffix: bool, accept: bytes) -> Format:
