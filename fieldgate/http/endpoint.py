@@ -207,7 +207,7 @@ class Endpoint:
             self._log_error("broken off", error, request, request_id)
             raise
         finally:
-            if status != HTTPStatus.NOT_MODIFIED:
+            if request.unpaid_rate_cost and status != HTTPStatus.NOT_MODIFIED:
                 self._count_rest(request)
             if response.stream is not None:
                 await response.stream.aclose()
@@ -378,7 +378,8 @@ class Endpoint:
         key = (context.request.cache_key, audience, versions)
         response = app.response_cache.get(key)
         if response is None:
-            self._count_rest(request)
+            if request.unpaid_rate_cost:
+                self._count_rest(request)
             own_versions = SeenVersions(versions[: len(policy.depends_on or ())])
             context.versions = own_versions
             result = await self._call_handler(operation, context)
