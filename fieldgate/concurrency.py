@@ -65,7 +65,7 @@ class FairSlots:
 
     A user has one slot at most, and waits with one request at most for a slot that others have: the user's other
     requests wait behind it. An address without credentials counts as a user. All such addresses together have half of
-    the requests at most. When no more can wait, the last request of whoever has most gives way to those with fewer.
+    the requests at most. When no more can wait, the last request of the user with most gives way to those with fewer.
     """
 
     def __init__(self, slots: int, *, max_requests: int, max_per_user: int, wait_seconds: float) -> None:

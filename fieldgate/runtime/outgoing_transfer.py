@@ -17,11 +17,11 @@ Send = Callable[[Any], Awaitable[None]]
 # A client is slow if it took less than this in the last seconds in which the service waited for it,
 SLOW_BYTES_PER_SECOND = 64 * 1024
 WINDOW_SECONDS = 10
-# In the first second, buffers of the network take what the client may never read.
-BUFFERING_SECONDS = 1
 # or less than this on average, once the service has waited for so long.
 LONG_BYTES_PER_SECOND = 256 * 1024
 LONG_SECONDS = 120
+# In the first second, buffers of the network take what the client may never read.
+BUFFERING_SECONDS = 1
 
 
 class BrokenOff(Exception):
