@@ -71,11 +71,13 @@ class IndexKeeper:
                 return False  # it would be of no use when the rebuild has finished
             columns = [stored_indexes.c[name] for name in StoredIndex._fields]
             rows = await state.rows(select(*columns).order_by(stored_indexes.c.version.desc()).limit(1))
-            if not rows or rows[0][3] < LAYOUT:
+            if not rows:
                 return True
             stored = StoredIndex(*rows[0])
             if stored.layout > LAYOUT:
                 return False  # a newer release stores it
+            if stored.layout < LAYOUT or stored.format != EVENT_FORMAT:
+                return True
             if not self._is_verified and not await is_intact(state, stored):
                 return True
             self._is_verified = True

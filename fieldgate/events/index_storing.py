@@ -4,8 +4,9 @@ The index is built from rows in one state of the database, never from what a pro
 it at a time, under a lease, in short transactions: the parts first, then the row that makes them an index. A process
 that is killed leaves parts without an index, which the next one deletes.
 
-All parts are written after the state was read. So a database that has them all has the history of that state, even if
-it was replaced by a backup meanwhile.
+A database can be replaced by a backup, or by a replica that lagged behind, while its index is built. Then the state
+that was read is not in its history, and a later version would hide that. So a row marks the state: it is written while
+no event can be, at the version that was read, and the index is completed only where that row is.
 """
 
 import asyncio
@@ -16,10 +17,13 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from sqlalchemy import delete, insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.db import Database, Timestamp, now, snapshot
-from fieldgate.db.lease import Lease
+from fieldgate.db import Database, Snapshot, Timestamp, now, snapshot
+from fieldgate.db.lease import Lease, LeaseExpired
+from fieldgate.db.tables import topic_versions
 from fieldgate.events.derived import EVENT_FORMAT
+from fieldgate.events.event_writer import TOPIC
 from fieldgate.events.search.index import Index
 from fieldgate.events.search.index_codec import LAYOUT, encode_index
 from fieldgate.events.stored_index import IndexDigest, StoredIndex, read_identity
@@ -29,8 +33,13 @@ from fieldgate.events.versioned_reads import VersionedReads
 MAX_STORED_BYTES = 512 * 1024 * 1024  # a larger index is not stored: about 15 million events
 STORE_LEASE_DURATION = timedelta(minutes=10)  # the time to build it, with many events on a slow disk
 DELETED_PARTS = 8  # in one transaction
+STATE_MARK = -1  # the number of the part that marks the state; the others begin at 0
 
 log = logging.getLogger(__name__)
+
+
+class _HistoryLost(Exception):
+    """The database is not the one whose state was read, or went back to an earlier state."""
 
 
 class StoreResult(NamedTuple):
@@ -60,18 +69,56 @@ class IndexStorer:
             return None
         try:
             await self._delete_unused_parts()
-            async with snapshot(self._database) as state:
-                standing, index = await VersionedReads(self._database).build_index(0, state)
-                identity = await read_identity(state)
-            if standing.format != EVENT_FORMAT:
-                return None
-            new = StoredIndex(
-                secrets.token_hex(16), standing.version, standing.rebuild_version, LAYOUT, 0, b"", Timestamp.pack(now())
-            )
-            return await self._write(new, identity, index)
+            return await self._build_and_write()
+        except LeaseExpired:
+            log.warning("the event index was not stored: another process took over")
+        except _HistoryLost:
+            log.warning("the event index was not stored: the database was replaced meanwhile")
         finally:
             with suppress(Exception):  # it expires by itself
                 await self._lease.release()
+        return None
+
+    async def _build_and_write(self) -> StoreResult | None:
+        reads = VersionedReads(self._database)
+        async with snapshot(self._database) as state:
+            new = await self._mark_state(reads, state)
+            if new is None:
+                return None
+            _, index = await reads.build_index(0, state)
+            identity = await read_identity(state)
+        return await self._write(new, identity, index)
+
+    async def _mark_state(self, reads: VersionedReads, state: Snapshot) -> StoredIndex | None:
+        """Mark the state that a snapshot reads, whose first read is this. None while events are rebuilt."""
+        topic = select(topic_versions.c.version).where(topic_versions.c.topic == TOPIC)
+        async with self._database.transaction() as connection:
+            await self._lease.renew(connection)
+            version = (await connection.execute(topic.with_for_update())).scalar()  # writers of events wait
+            standing = await reads.load_version(state)
+            if standing.version != (version or 0):
+                raise _HistoryLost
+            if standing.format != EVENT_FORMAT:
+                return None
+            new = StoredIndex(
+                id=secrets.token_hex(16),
+                version=standing.version,
+                rebuild_version=standing.rebuild_version,
+                format=standing.format,
+                layout=LAYOUT,
+                part_count=0,
+                digest=b"",
+                stored_at=Timestamp.pack(now()),
+            )
+            mark = {"index_id": new.id, "number": STATE_MARK, "content": b""}
+            await connection.execute(insert(index_parts).values(mark))
+        return new
+
+    async def _check_state(self, connection: AsyncConnection, new: StoredIndex) -> None:
+        """Raise `_HistoryLost` if the state is not marked in this database. Deletes the mark."""
+        is_mark = index_parts.c.index_id == new.id, index_parts.c.number == STATE_MARK
+        if not (await connection.execute(delete(index_parts).where(*is_mark))).rowcount:
+            raise _HistoryLost
 
     async def _write(self, new: StoredIndex, identity: int, index: Index) -> StoreResult | None:
         digest, size = IndexDigest(new, identity), 0
@@ -91,6 +138,7 @@ class IndexStorer:
         values = {**complete._asdict(), "stored_at": Timestamp.unpack(complete.stored_at)}
         async with self._database.transaction() as connection:
             await self._lease.renew(connection)
+            await self._check_state(connection, new)
             await connection.execute(delete(stored_indexes))
             await connection.execute(insert(stored_indexes).values(values))
         await self._delete_unused_parts()

@@ -31,16 +31,22 @@ class StoredIndex(NamedTuple):
     id: str
     version: int
     rebuild_version: int
+    format: int
     layout: int
     part_count: int
     digest: bytes
     stored_at: int  # microseconds since 1970
 
 
-async def find_stored_index(state: Snapshot, rebuild_version: int, version: int) -> StoredIndex | None:
+async def find_stored_index(state: Snapshot, *, rebuild_version: int, format: int, version: int) -> StoredIndex | None:
     """The newest stored index that changes up to this version can be applied to."""
     columns = stored_indexes.c
-    is_usable = columns.layout == LAYOUT, columns.rebuild_version == rebuild_version, columns.version <= version
+    is_usable = (
+        columns.layout == LAYOUT,
+        columns.rebuild_version == rebuild_version,
+        columns.format == format,
+        columns.version <= version,
+    )
     query = select(*(columns[name] for name in StoredIndex._fields)).where(*is_usable)
     rows = await state.rows(query.order_by(columns.version.desc(), columns.id).limit(1))
     return StoredIndex(*rows[0]) if rows else None
@@ -61,7 +67,7 @@ async def is_intact(state: Snapshot, stored: StoredIndex) -> bool:
     """Whether all parts of a stored index are there and have the right digest."""
     found = IndexDigest(stored, await read_identity(state))
     async for part in _read_parts(state, stored):
-        found.add(part)
+        await asyncio.to_thread(found.add, part)
     return found.part_count == stored.part_count and found.value() == stored.digest
 
 
@@ -91,7 +97,7 @@ class IndexDigest:
     """The digest of all that a stored index depends on: database, versions, layout, and the parts in their order."""
 
     def __init__(self, stored: StoredIndex, identity: int) -> None:
-        described = f"{identity} {stored.id} {stored.version} {stored.rebuild_version} {stored.layout}"
+        described = f"{identity} {stored.id} {stored.version} {stored.rebuild_version} {stored.format} {stored.layout}"
         self._hash = hashlib.blake2b(described.encode(), digest_size=32)
         self.part_count = 0
 

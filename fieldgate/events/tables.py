@@ -93,13 +93,14 @@ stored_indexes = Table(
     Column("id", String(32), primary_key=True),  # random
     Column("version", BigInteger, nullable=False),
     Column("rebuild_version", BigInteger, nullable=False),
+    Column("format", SmallInteger, nullable=False),  # the `EVENT_FORMAT` of all events
     Column("layout", Integer, nullable=False),  # the `LAYOUT` of `search/index_codec.py`
     Column("part_count", Integer, nullable=False),
     Column("digest", LargeBinary(32), nullable=False),
     Column("stored_at", Timestamp, nullable=False),
 )
 
-# They are written before the row of their index, and deleted after it.
+# They are written before the row of their index, and deleted after it. Number -1 marks the state that was read.
 index_parts = Table(
     "event_index_parts",
     metadata,

@@ -89,7 +89,9 @@ class VersionedReads:
         return standing, await asyncio.to_thread(builder.build)
 
     async def _load_stored_index(self, standing: IndexVersion, state: Snapshot) -> Index | None:
-        stored = await find_stored_index(state, standing.rebuild_version, standing.version)
+        stored = await find_stored_index(
+            state, rebuild_version=standing.rebuild_version, format=standing.format, version=standing.version
+        )
         changes = None if stored is None else await self._load_changes_since(stored.version, state)
         if stored is None or changes is None or (index := await read_stored_index(state, stored)) is None:
             return None
@@ -120,6 +122,10 @@ class VersionedReads:
             return None
         rows = [IndexRow(*row[:5]) for row in changed if row[5] is None]
         return rows, [row[0] for row in (*gone, *(row for row in changed if row[5] is not None))]
+
+    async def load_version(self, state: Snapshot) -> IndexVersion:
+        """What an index of this state is built from."""
+        return await self._load_index_version(state, 0)
 
     async def _load_index_version(self, state: Snapshot, at_least: int) -> IndexVersion:
         rows = await state.rows(select(topic_versions.c.topic, topic_versions.c.version))

@@ -1,6 +1,7 @@
 """The stored index with all changes since is that of the rows; one that is damaged or foreign is not used."""
 
 import asyncio
+import itertools
 import random
 import signal
 import sys
@@ -15,18 +16,20 @@ from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, snapshot
 from fieldgate.db.lease import Lease
 from fieldgate.db.tables import leases, rebuilds, topic_versions
 from fieldgate.events import index_keeper, versioned_reads
+from fieldgate.events.derived import EVENT_FORMAT
 from fieldgate.events.figures import EventFigures
 from fieldgate.events.index_keeper import IndexKeeper
-from fieldgate.events.index_storing import IndexStorer
-from fieldgate.events.model import Event, Visibility
+from fieldgate.events.index_storing import IndexStorer, StoreResult
+from fieldgate.events.model import Event, FieldReport, Visibility
 from fieldgate.events.reindex import event_rebuilder
 from fieldgate.events.search import index_codec
 from fieldgate.events.search.index import Index
 from fieldgate.events.store import EventStore
 from fieldgate.events.stored_index import find_stored_index, read_stored_index
-from fieldgate.events.tables import index_parts, stored_indexes
+from fieldgate.events.tables import documents, events, index_parts, stored_indexes, words
 from fieldgate.events.versioned_reads import VersionedReads
 from tests.events.event_service import EVENTS, INDIA, NEPAL, START, SUDAN, make_event
+from tests.events.test_reindex import FutureRelease
 
 MAX_EVENTS = 10_000
 
@@ -44,11 +47,11 @@ def content_of(index: Index) -> Any:
     return order, rows, words, totals
 
 
-async def prepare_store(database: Database, events: list[Event] = EVENTS) -> EventStore:
+async def prepare_store(database: Database, given: list[Event] = EVENTS) -> EventStore:
     """A store with events in the current format."""
     versions = DataVersions(database)
     store = EventStore(database, versions)
-    await store.upsert(events)
+    await store.upsert(given)
     await event_rebuilder(database, versions).run(on_progress=lambda *_: None)
     return store
 
@@ -61,7 +64,9 @@ async def uses_stored_index(database: Database) -> bool:
         built_version, built = await reads.build_index(0, state)
         assert version == built_version
         assert content_of(index) == content_of(built)
-        stored = await find_stored_index(state, version.rebuild_version, version.version)
+        stored = await find_stored_index(
+            state, rebuild_version=version.rebuild_version, format=version.format, version=version.version
+        )
         return (
             stored is not None
             and await reads._load_changes_since(stored.version, state) is not None
@@ -156,6 +161,10 @@ def have_another_layout(connection: Connection) -> None:
     connection.execute(update(stored_indexes).values(layout=index_codec.LAYOUT - 1))
 
 
+def have_another_format(connection: Connection) -> None:
+    connection.execute(update(stored_indexes).values(format=EVENT_FORMAT - 1))
+
+
 def claim_another_version(connection: Connection) -> None:
     connection.execute(update(stored_indexes).values(version=stored_indexes.c.version - 1))
 
@@ -170,7 +179,7 @@ def claim_a_rebuild(connection: Connection) -> None:
 
 DAMAGES = [
     flip_bit, truncate_part, swap_parts, lose_last_part, lose_part_and_count, come_from_another_database,
-    have_another_layout, claim_another_version, be_newer_than_the_events, claim_a_rebuild,
+    have_another_layout, have_another_format, claim_another_version, be_newer_than_the_events, claim_a_rebuild,
 ]  # fmt: skip
 
 
@@ -215,6 +224,53 @@ async def test_index_of_a_history_that_was_lost(database: Database) -> None:
     assert not await uses_stored_index(database)
 
 
+async def test_database_that_goes_back_while_the_index_is_built(
+    database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As after a failover to a replica that lagged behind: it has the lease, but not the last event."""
+    store = await prepare_store(database)
+    async with database.read_transaction() as connection:
+        before = (await connection.execute(select(topic_versions))).all()
+    await store.upsert([make_event(1000)])
+    write = IndexStorer._write
+
+    def go_back(connection: Connection) -> None:
+        connection.execute(delete(index_parts))
+        for table in (events, documents, words):
+            connection.execute(delete(table).where(table.c.id == 1000))
+        for topic, version in before:
+            connection.execute(update(topic_versions).where(topic_versions.c.topic == topic).values(version=version))
+
+    async def go_back_and_write(self: IndexStorer, *built: Any) -> StoreResult | None:
+        await database.write(go_back)
+        return await write(self, *built)
+
+    monkeypatch.setattr(IndexStorer, "_write", go_back_and_write)
+    assert await IndexStorer(database).store() is None
+    assert "the event index was not stored: the database was replaced meanwhile" in caplog.messages
+    await store.delete([1])  # its version is higher than that of the lost state
+    assert not await uses_stored_index(database)
+    monkeypatch.undo()
+    assert await IndexStorer(database).store() is not None
+    assert await row_counts(database) == (1, 1)
+    assert await uses_stored_index(database)
+
+
+async def test_releases_with_different_formats(database: Database, database_url: str) -> None:
+    """A later release rebuilds all events. This one runs on, and writes an event without the new facet."""
+    store = await prepare_store(database)
+    await IndexStorer(database).store()
+    release = FutureRelease(database_url)
+    assert (await release.result("look"))["filtered"]["status"] == 503
+    before = (await release.result("serve"))["filtered"]["count"]
+    assert not await uses_stored_index(database), "it lacks the new facet"
+    await store.upsert([make_event(1000, field_reports=(FieldReport(id=1, created_at=START, updated_at=START),))])
+    assert not await uses_stored_index(database)
+    assert (await release.result("look"))["filtered"]["status"] == 503
+    assert (await release.result("serve"))["filtered"]["count"] == before + 1
+    assert not await uses_stored_index(database)
+
+
 # Storing
 
 
@@ -235,6 +291,34 @@ async def test_one_index_is_stored(database: Database) -> None:
     await store.upsert([make_event(1000)])
     assert await IndexStorer(database).store() is not None
     assert await row_counts(database) == (1, 1)
+
+
+async def test_index_is_stored_while_events_are_written(database: Database) -> None:
+    store = await prepare_store(database)
+    is_stored = asyncio.Event()
+
+    async def write() -> None:
+        for number in itertools.count(1000):
+            await store.upsert([make_event(number)])
+            await store.delete([number - 2])
+            if is_stored.is_set():
+                return
+
+    writing = asyncio.create_task(write())
+    results = [await IndexStorer(database).store() for _ in range(5)]
+    is_stored.set()
+    await writing
+    assert None not in results
+    assert await row_counts(database) == (1, 1)
+    assert await uses_stored_index(database)
+
+
+async def test_storer_that_was_taken_over(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+    """It stood still until its lease had expired."""
+    await prepare_store(database)
+    assert await IndexStorer(database, lease_duration=timedelta(0)).store() is None
+    assert "the event index was not stored: another process took over" in caplog.messages
+    assert await row_counts(database) == (0, 0)
 
 
 async def test_index_that_is_too_large_is_not_stored(database: Database, caplog: pytest.LogCaptureFixture) -> None:
@@ -289,7 +373,7 @@ async def test_kill_while_storing(database: Database, database_url: str, part: i
     await store.upsert([make_event(1000)])
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", STORE_AND_DIE, database_url, str(part))
     assert await process.wait() == -signal.SIGKILL
-    assert await row_counts(database) == (1, 1 + bool(part))
+    assert await row_counts(database) == (1, 2), "that of the killed process has a mark, and maybe parts"
     assert await uses_stored_index(database)
     await database.write(lambda connection: connection.execute(delete(leases)))
     assert await IndexStorer(database).store() is not None
@@ -329,6 +413,10 @@ async def test_due_if_damaged_or_of_an_older_release(database: Database) -> None
     assert not await IndexKeeper(database, min_events=10).is_due()
     await database.write(flip_bit)
     assert await IndexKeeper(database, min_events=10).is_due()
+    await IndexStorer(database).store()
+    await database.write(have_another_format)
+    assert await IndexKeeper(database, min_events=10).is_due()
+    await IndexStorer(database).store()
     await database.write(have_another_layout)
     assert await IndexKeeper(database, min_events=10).is_due()
     newer = index_codec.LAYOUT + 1

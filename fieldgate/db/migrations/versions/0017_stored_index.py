@@ -13,6 +13,7 @@ def upgrade() -> None:
         sa.Column("id", sa.String(32), nullable=False),
         sa.Column("version", sa.BigInteger(), nullable=False),
         sa.Column("rebuild_version", sa.BigInteger(), nullable=False),
+        sa.Column("format", sa.SmallInteger(), nullable=False),
         sa.Column("layout", sa.Integer(), nullable=False),
         sa.Column("part_count", sa.Integer(), nullable=False),
         sa.Column("digest", sa.LargeBinary(32), nullable=False),
