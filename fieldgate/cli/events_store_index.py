@@ -31,5 +31,6 @@ def store_index(data: Path | None) -> None:
 async def _store_index(data: Path | None) -> "StoreResult | None":
     from fieldgate.events.index_storing import IndexStorer  # here: its imports take a while
 
-    async with open_database(load_settings(data)) as database:
+    # A service runs this. If a newer release was installed meanwhile, it must not upgrade the database under it.
+    async with open_database(load_settings(data), upgrades=False) as database:
         return await IndexStorer(database).store()

@@ -33,6 +33,7 @@ from fieldgate.events.versioned_reads import VersionedReads
 MAX_STORED_BYTES = 512 * 1024 * 1024  # a larger index is not stored: about 15 million events
 STORE_LEASE_DURATION = timedelta(minutes=10)  # the time to build it, with many events on a slow disk
 DELETED_PARTS = 8  # in one transaction
+MARK_SECONDS = 5.0  # how long writers of events wait at most
 STATE_MARK = -1  # the number of the part that marks the state; the others begin at 0
 
 log = logging.getLogger(__name__)
@@ -74,6 +75,8 @@ class IndexStorer:
             log.warning("the event index was not stored: another process took over")
         except _HistoryLost:
             log.warning("the event index was not stored: the database was replaced meanwhile")
+        except TimeoutError:
+            log.warning("the event index was not stored: the database took too long to answer")
         finally:
             with suppress(Exception):  # it expires by itself
                 await self._lease.release()
@@ -95,7 +98,8 @@ class IndexStorer:
         async with self._database.transaction() as connection:
             await self._lease.renew(connection)
             version = (await connection.execute(topic.with_for_update())).scalar()  # writers of events wait
-            standing = await reads.load_version(state)
+            async with asyncio.timeout(MARK_SECONDS):
+                standing = await reads.load_version(state)
             if standing.version != (version or 0):
                 raise _HistoryLost
             if standing.format != EVENT_FORMAT:
