@@ -28,7 +28,8 @@ MIN_CHANGES = 2_000  # since it was stored; fewer are applied in a tenth of a se
 MIN_INTERVAL = timedelta(minutes=15)  # between two times that it is stored because of changes
 FIRST_CHECK_SECONDS = 15.0  # after the start of a process
 CHECK_SECONDS = 300.0
-LOW_PRIORITY = 10  # the niceness of the process that stores the index
+LOWER_BY = 10  # the niceness of the process that stores the index, above that of the service
+MAX_NICENESS = 19
 STORE_COMMAND = (sys.executable, "-m", "fieldgate", "events", "store-index")
 
 log = logging.getLogger(__name__)
@@ -101,7 +102,8 @@ class IndexKeeper:
             subprocess.Popen, STORE_COMMAND, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, self._process.pid, LOW_PRIORITY)
+            niceness = os.getpriority(os.PRIO_PROCESS, 0) + LOWER_BY
+            os.setpriority(os.PRIO_PROCESS, self._process.pid, min(niceness, MAX_NICENESS))
         if status := await asyncio.to_thread(self._process.wait):
             log.warning("storing the event index failed: exit status %d", status)
 
