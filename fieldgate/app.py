@@ -44,6 +44,7 @@ from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.db.use_lock import shared_use
 from fieldgate.events import routes as event_routes
 from fieldgate.events.export.exporter import EventExporter
+from fieldgate.events.index_keeper import IndexKeeper
 from fieldgate.events.reindex import event_rebuilder
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.store import EventStore
@@ -173,6 +174,7 @@ def build_app(
     )
     readiness = DatabaseReadiness(database)
     rebuilder = event_rebuilder(database, data_versions)
+    index_keeper = IndexKeeper(database)
     authorizer, asset_store = AssetAuthorizer(database), AssetStore(database, data_versions)
     workbook_writer = WorkbookWriter()
     sandbox = RequestSandbox(SandboxLimits(settings.import_memory, settings.import_seconds))
@@ -223,13 +225,15 @@ def build_app(
             await data_versions.start()
             if replica is not None:
                 await replica.start()
-            background = [asyncio.create_task(work) for work in (events.warm(), rebuilder.watch(), database.watch())]
+            works = events.warm(), rebuilder.watch(), index_keeper.watch(), database.watch()
+            background = [asyncio.create_task(work) for work in works]
             try:
                 yield
             finally:
                 for task in background:
                     task.cancel()
                 await asyncio.wait(background)
+                index_keeper.stop()
                 sandbox.close()
                 await authenticator.close()
                 await events.stop()

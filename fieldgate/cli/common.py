@@ -55,11 +55,14 @@ def load_settings(data: Path | None) -> Settings:
 
 
 @asynccontextmanager
-async def open_database(settings: Settings, *, creates: bool = False) -> AsyncIterator[Database]:
-    """Open the database, with the schema of this release. With `creates`, an SQLite file need not exist yet."""
+async def open_database(settings: Settings, *, creates: bool = False, upgrades: bool = True) -> AsyncIterator[Database]:
+    """Open the database, with the schema of this release. With `creates`, an SQLite file need not exist yet.
+
+    The schema of an SQLite file is upgraded, unless `upgrades` is false: then an older one is an error.
+    """
     database = connect(settings, creates=creates)
     with in_use(settings):
-        async with _opened(database, settings, creates=creates):
+        async with _opened(database, settings, creates=creates, upgrades=upgrades):
             yield database
 
 
@@ -74,7 +77,9 @@ def in_use(settings: Settings) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def _opened(database: Database, settings: Settings, *, creates: bool) -> AsyncIterator[None]:
+async def _opened(
+    database: Database, settings: Settings, *, creates: bool, upgrades: bool = True
+) -> AsyncIterator[None]:
     try:
         state = await read_state(database)
         refuse_unfinished_copy(state.revision)
@@ -82,7 +87,7 @@ async def _opened(database: Database, settings: Settings, *, creates: bool) -> A
             raise _missing_database(settings, f"{database.address} has no tables of Fieldgate.")
         if state.status is SchemaStatus.EMPTY:
             announce_creation(database)
-        if database.is_sqlite:
+        if database.is_sqlite and upgrades:
             await upgrade_schema(database)
             mark_database(database)
         elif not state.is_usable:

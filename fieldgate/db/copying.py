@@ -4,6 +4,9 @@ Rows are copied table by table in the order of the primary key. Each batch is on
 position and the digest of everything before it to the table `unfinished_copy` of the target: after a crash the copy
 continues there. Meanwhile the schema revision of the target is `UNFINISHED`, so that no process serves it. In the end
 every row of the target is read again and compared.
+
+`REBUILT_TABLES` are not copied, and are empty in the target: both databases have the same identity, and what was made
+from the rows of one must not be taken for that of the other.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -20,7 +23,7 @@ from fieldgate.db.data_versions import FIXED_TOPICS, IDENTITY_TOPIC
 from fieldgate.db.database import Database
 from fieldgate.db.identity_marker import remove_marker, write_marker
 from fieldgate.db.schema import REQUIRED_REVISION, UNFINISHED_COPY, current_revision, upgrade
-from fieldgate.db.table_digests import Row, TableDigest, database_digest
+from fieldgate.db.table_digests import REBUILT_TABLES, Row, TableDigest, database_digest
 from fieldgate.db.tables import Timestamp, now
 
 BATCH_ROWS = 2_000
@@ -76,7 +79,7 @@ async def copy_database(
     """
     if await current_revision(source) != REQUIRED_REVISION:
         raise CopyError("The source does not have the schema of this release. Run `fieldgate migrate` on it first.")
-    shapes = [TableShape.of(table) for table in tables]
+    shapes = [TableShape.of(table) for table in tables if table.name not in REBUILT_TABLES]
     target_file = Path(str(target.url.database)) if target.is_sqlite else None
     async with open_reader(source) as reader, open_writer(target) as writer:
         copier = _Copier(reader, writer, shapes, on_progress, on_step)
@@ -309,6 +312,8 @@ class _Copier:
             for shape in self._shapes:
                 if shape.serial is not None:
                     await self._writer.set_serial(shape, await self._reader.last_serial(shape))
+            for name in sorted(REBUILT_TABLES):
+                await self._writer.fetch(f'DELETE FROM "{name}"')  # noqa: S608
             # Both databases can be written to from now on, and their versions must not be taken for each other's.
             later = "greatest" if is_postgres else "max"
             await self._writer.fetch(

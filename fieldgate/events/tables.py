@@ -1,4 +1,4 @@
-"""Tables of events: the events, their list documents and search text, their history, the deleted ones, and syncs."""
+"""Tables of events: the events, what is derived from them, their history, the deleted ones, and syncs."""
 
 from sqlalchemy import (
     BigInteger,
@@ -84,6 +84,29 @@ deleted = Table(
     Column("kept_visibility", SmallInteger),
     Column("kept_countries", Text),
     Index("ix_deleted_events_deleted_at_id", "deleted_at", "id"),
+)
+
+# The index of all events at a version, so that a process need not build it when it starts; see `stored_index.py`.
+stored_indexes = Table(
+    "event_indexes",
+    metadata,
+    Column("id", String(32), primary_key=True),  # random
+    Column("version", BigInteger, nullable=False),
+    Column("rebuild_version", BigInteger, nullable=False),
+    Column("format", SmallInteger, nullable=False),  # the `EVENT_FORMAT` of all events
+    Column("layout", Integer, nullable=False),  # the `LAYOUT` of `search/index_codec.py`
+    Column("part_count", Integer, nullable=False),
+    Column("digest", LargeBinary(32), nullable=False),
+    Column("stored_at", Timestamp, nullable=False),
+)
+
+# They are written before the row of their index, and deleted after it. Number -1 marks the state that was read.
+index_parts = Table(
+    "event_index_parts",
+    metadata,
+    Column("index_id", String(32), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("content", LargeBinary, nullable=False),
 )
 
 # The state of a sync with another server, so that the next run continues there.

@@ -4,6 +4,7 @@ They can be answered by a replica, which must have that version: `StaleReplica` 
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, NamedTuple
@@ -17,11 +18,15 @@ from fieldgate.events.derived import EVENT_FORMAT
 from fieldgate.events.event_writer import FORMAT_NAME, TOPIC
 from fieldgate.events.model import unpack
 from fieldgate.events.search.index import Index, IndexBuilder, IndexRow
+from fieldgate.events.search.index_merging import apply_changes
 from fieldgate.events.stored_documents import build_document
+from fieldgate.events.stored_index import find_stored_index, read_stored_index
 from fieldgate.events.tables import deleted, documents, events, history, words
 
 REBUILD_TOPIC = "events, as a whole"  # bumped when rows changed without a new version of their own
 MAX_INCREMENTAL_CHANGES = 20_000  # with more changes the index is rebuilt
+
+log = logging.getLogger(__name__)
 
 IndexChanges = tuple["IndexVersion", list[IndexRow], list[int]]
 
@@ -68,13 +73,31 @@ class VersionedReads:
     # For the index
 
     async def load_index(self, at_least: int, state: Snapshot | None = None) -> tuple[IndexVersion, Index]:
-        """Build the index of all events in lists."""
+        """The index of all events in lists: the stored one with all changes since, or built from rows."""
+        async with self._open(state) as state:
+            standing = await self._load_index_version(state, at_least)
+            index = await self._load_stored_index(standing, state)
+            return await self.build_index(at_least, state) if index is None else (standing, index)
+
+    async def build_index(self, at_least: int, state: Snapshot | None = None) -> tuple[IndexVersion, Index]:
+        """Build the index of all events in lists from their rows."""
         builder = IndexBuilder()
         async with self._open(state) as state:
             standing = await self._load_index_version(state, at_least)
             async for some in state.batches(_SELECT_INDEX_ROWS.where(events.c.parent_event.is_(None))):
                 await asyncio.to_thread(builder.add, some)
         return standing, await asyncio.to_thread(builder.build)
+
+    async def _load_stored_index(self, standing: IndexVersion, state: Snapshot) -> Index | None:
+        stored = await find_stored_index(
+            state, rebuild_version=standing.rebuild_version, format=standing.format, version=standing.version
+        )
+        changes = None if stored is None else await self._load_changes_since(stored.version, state)
+        if stored is None or changes is None or (index := await read_stored_index(state, stored)) is None:
+            return None
+        rows, deleted_ids = changes
+        log.info("loaded the stored event index; changes since: %d, deletions: %d", len(rows), len(deleted_ids))
+        return await asyncio.to_thread(apply_changes, index, rows, deleted_ids)
 
     async def load_changes(
         self, since: IndexVersion, at_least: int, state: Snapshot | None = None
@@ -84,16 +107,25 @@ class VersionedReads:
             standing = await self._load_index_version(state, at_least)
             if standing.rebuild_version != since.rebuild_version:
                 return None
-            is_since = events.c.version > since.version
-            changed = await state.rows(
-                _SELECT_INDEX_ROWS.add_columns(events.c.parent_event).where(is_since).limit(MAX_INCREMENTAL_CHANGES)
-            )
-            is_gone = deleted.c.version > since.version, deleted.c.kept_visibility.is_(None)
-            gone = await state.rows(select(deleted.c.id).where(*is_gone).limit(MAX_INCREMENTAL_CHANGES))
+            changes = await self._load_changes_since(since.version, state)
+            return None if changes is None else (standing, *changes)
+
+    async def _load_changes_since(self, version: int, state: Snapshot) -> tuple[list[IndexRow], list[int]] | None:
+        """Changed rows, and ids no longer in lists. None if there are too many."""
+        is_since = events.c.version > version
+        changed = await state.rows(
+            _SELECT_INDEX_ROWS.add_columns(events.c.parent_event).where(is_since).limit(MAX_INCREMENTAL_CHANGES)
+        )
+        is_gone = deleted.c.version > version, deleted.c.kept_visibility.is_(None)
+        gone = await state.rows(select(deleted.c.id).where(*is_gone).limit(MAX_INCREMENTAL_CHANGES))
         if len(changed) == MAX_INCREMENTAL_CHANGES or len(gone) == MAX_INCREMENTAL_CHANGES:
             return None
         rows = [IndexRow(*row[:5]) for row in changed if row[5] is None]
-        return standing, rows, [row[0] for row in (*gone, *(row for row in changed if row[5] is not None))]
+        return rows, [row[0] for row in (*gone, *(row for row in changed if row[5] is not None))]
+
+    async def load_version(self, state: Snapshot) -> IndexVersion:
+        """What an index of this state is built from."""
+        return await self._load_index_version(state, 0)
 
     async def _load_index_version(self, state: Snapshot, at_least: int) -> IndexVersion:
         rows = await state.rows(select(topic_versions.c.topic, topic_versions.c.version))

@@ -9,6 +9,7 @@ from sqlalchemy import update
 from fieldgate.cli.events import create_demo_events
 from fieldgate.cli.output import progress_bar
 from fieldgate.db import Database, DataVersions
+from fieldgate.db.lease import Lease
 from fieldgate.db.tables import rebuilds
 from fieldgate.events.store import EventStore
 from fieldgate.events.tables import documents
@@ -69,6 +70,17 @@ def test_count_must_be_in_range(tmp_path: Path, count: str) -> None:
     done = run_command("events", "demo", count, data=tmp_path)
     assert done.returncode == 2
     assert "Invalid value for 'N'" in done.stderr
+
+
+async def test_store_index(database: Database, database_url: str, tmp_path: Path) -> None:
+    environment = {"FIELDGATE_DATABASE_URL": database_url}
+    run_command("events", "demo", "30", data=tmp_path, environment=environment)
+    run_command("events", "reindex", data=tmp_path, environment=environment)
+    done = run_command("events", "store-index", data=tmp_path, environment=environment)
+    assert re.fullmatch(r"stored the index of \d+ events in \d+ bytes\n", done.stdout), done.stderr
+    assert await Lease(database, "store event index").acquire()
+    done = run_command("events", "store-index", data=tmp_path, environment=environment)
+    assert (done.returncode, done.stdout.partition(":")[0]) == (0, "not stored")
 
 
 async def test_reindex(database: Database, database_url: str, tmp_path: Path) -> None:

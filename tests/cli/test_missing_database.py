@@ -18,6 +18,7 @@ ON_EXISTING_DATA = [
     ("token", "list"),
     ("token", "revoke", "1"),
     ("events", "reindex"),
+    ("events", "store-index"),
 ]
 BEGINNING = [
     ("migrate",),

@@ -57,11 +57,14 @@ async def test_older_schema(environment: dict[str, str], tmp_path: Path, databas
     """On SQLite it is upgraded, on PostgreSQL the message names the command."""
     run = run_command("migrate", "--to", PREVIOUS, data=tmp_path, environment=environment)
     assert (run.returncode, run.stdout) == (0, f"schema {PREVIOUS}, was {REQUIRED_REVISION}\n")
+    message = f"The database has schema {PREVIOUS}, and this release needs {REQUIRED_REVISION}. Run: fieldgate migrate"
+    # A service may run it, of an older release than the one that is installed: the schema must stay.
+    stored = run_command("events", "store-index", data=tmp_path, environment=environment)
+    assert (stored.returncode, stored.stderr) == (1, f"Error: {message}\n")
     listed = run_command("user", "list", data=tmp_path, environment=environment)
     if database_kind == "sqlite":
         assert listed.returncode == 0
         return
-    message = f"The database has schema {PREVIOUS}, and this release needs {REQUIRED_REVISION}. Run: fieldgate migrate"
     assert (listed.returncode, listed.stderr) == (1, f"Error: {message}\n")
     again = run_command("migrate", data=tmp_path, environment=environment)
     assert again.stdout == f"schema {REQUIRED_REVISION}, was {PREVIOUS}\n"

@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.db.table_digests import TableDigest, database_digest
+from fieldgate.db.table_digests import REBUILT_TABLES, TableDigest, database_digest
 
 values = st.none() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text() | st.binary()
 rows = st.lists(st.tuples(st.integers(), values).map(lambda row: (row[0] % 2**63, row[1])), max_size=8)
@@ -32,3 +32,4 @@ def test_tables_matter() -> None:
     one = TableDigest().with_rows([(1,)])
     assert database_digest({"a": one}) != database_digest({"b": one})
     assert database_digest({"a": one}) == database_digest({"a": one, "empty": TableDigest()})
+    assert database_digest({"a": one}) == database_digest({"a": one, **dict.fromkeys(REBUILT_TABLES, one)})

@@ -57,7 +57,7 @@ class Index:
         self.starts = starts
         self.created = created
         self.updated = updated
-        self._facet_sets = facet_sets
+        self.facet_sets = facet_sets  # by facet word
         self.live_positions = live_positions  # not deleted
         self._by_id = by_id
         self.figures = figures  # by position
@@ -73,7 +73,7 @@ class Index:
 
     def with_any_facet(self, *facets: str) -> BitMap:
         """The events with any of these facet words."""
-        return union(list(filter(None, map(self._facet_sets.get, facets))))
+        return union(list(filter(None, map(self.facet_sets.get, facets))))
 
     def visible_to(self, scope: ViewerScope) -> BitMap:
         """The events a caller may see."""
@@ -115,7 +115,7 @@ class Index:
 
     def with_changes(self, rows: Sequence[IndexRow], deleted_ids: Iterable[int]) -> "Index":
         """The index after events were deleted, edited in place, or added after all others."""
-        sets = _CopyOnWriteSets(self._facet_sets, self.figures)
+        sets = _CopyOnWriteSets(self.facet_sets, self.figures)
         everything = self.live_positions.copy()
         created, updated = self.created[:], self.updated[:]
         left: set[int] = set()

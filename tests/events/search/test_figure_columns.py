@@ -42,4 +42,4 @@ def test_changes_leave_the_columns_as_they_were() -> None:
 
 
 def test_bytes_of_an_event() -> None:
-    assert sum(column.itemsize for column in columns_of(ABSURD)._columns) == 26
+    assert sum(column.itemsize for column in columns_of(ABSURD).columns) == 26
