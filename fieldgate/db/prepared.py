@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import ARRAY, BigInteger, Column, ColumnElement, Select, any_, bindparam, column, func, literal, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db.database import Database
 
@@ -41,6 +42,10 @@ class PreparedQuery:
         async with self._database.pooled_connection() as connection:
             found = await connection.fetchrow(self._sql, *arguments)
         return None if found is None else tuple(found)
+
+    async def all_in(self, connection: AsyncConnection, **values: object) -> Sequence[Sequence[Any]]:
+        """Return all rows, read in a transaction of the caller."""
+        return (await connection.exec_driver_sql(self._sql, tuple(self._arguments(values)))).all()
 
     def _arguments(self, named: dict[str, object]) -> list[object]:
         values = [named[name] if name in named else self._literal_params[name] for name in self._param_order]

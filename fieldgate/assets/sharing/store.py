@@ -18,7 +18,7 @@ from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets.assignments import AssignmentScope
 from fieldgate.assets.authorization import asset_not_found
-from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee, StoredAssignment, owner_assignment_uid
+from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee, StoredAssignment, owner_uids_by_permission
 from fieldgate.assets.sharing.model.planning import Action, PermissionChange, reject_oversized
 from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets, assignment_history, assignments
@@ -26,7 +26,6 @@ from fieldgate.assets.work_cost import run_by_cost
 from fieldgate.db import Database, DataVersions, RowPage, Timestamp, in_values, insert_rows, new_uid, now, paginate
 from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
-from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
 from fieldgate.permissions.effects import EffectKind
 from fieldgate.permissions.submission_filters import Filters
@@ -125,11 +124,10 @@ class SharingTransaction:
             user_id = (await self._connection.execute(query)).scalar_one_or_none()
             if user_id is not None:
                 return int(user_id)
-            if assignment_uid in {owner_assignment_uid(uid, each) for each in rules.owner_permissions(row.asset_type)}:
+            if assignment_uid in owner_uids_by_permission(uid, row.asset_type).values():
                 return int(row.owner_id)
-            if row.collection_uid and assignment_uid in {
-                owner_assignment_uid(row.collection_uid, each) for each in rules.owner_permissions("collection")
-            }:
+            of_collection = owner_uids_by_permission(row.collection_uid, "collection") if row.collection_uid else {}
+            if assignment_uid in of_collection.values():
                 return int(row.collection_owner_id)
         return None
 
@@ -186,7 +184,7 @@ class SharingTransaction:
         ) in await self._connection.execute(query):
             if user_id not in grantees:
                 grantees[user_id] = Grantee(user_id, username, disabled_at is None)
-            assignment = StoredAssignment(permission, is_denied, _decode_filters(filters), id=id_, uid=uid)
+            assignment = StoredAssignment(permission, is_denied, decode_filters(filters), id=id_, uid=uid)
             rows[asset_id][user_id].append(assignment)
         return rows, grantees
 
@@ -236,7 +234,8 @@ def _to_grants(row: Row[Any], rows: dict[int, StoredByUser], grantees: dict[int,
     )
 
 
-def _decode_filters(stored: dict[str, list[dict[str, Any]]] | None) -> Filters | None:
+def decode_filters(stored: dict[str, list[dict[str, Any]]] | None) -> Filters | None:
+    """Filters as they are stored in JSON."""
     return None if stored is None else {codename: tuple(filters) for codename, filters in stored.items()}
 
 
