@@ -34,6 +34,7 @@ quick: $(DEV_READY)  ## lint and unit tests on SQLite, under two minutes: for ev
 test: $(DEV_READY)  ## everything: lint, unit, conformance, both databases, browser
 	@scripts/need chromium chromium
 	@scripts/need curl curl
+	@scripts/need sqlite3 sqlite3
 	@PATH="$$PATH:/usr/sbin" scripts/need nginx nginx
 	@PATH="$$PATH:/usr/sbin" scripts/need pgbouncer pgbouncer
 	@scripts/install-npm $(VENV)
@@ -45,6 +46,7 @@ test: $(DEV_READY)  ## everything: lint, unit, conformance, both databases, brow
 coverage: $(DEV_READY)  ## run the same tests with branch coverage
 	@scripts/need chromium chromium
 	@scripts/need curl curl
+	@scripts/need sqlite3 sqlite3
 	@PATH="$$PATH:/usr/sbin" scripts/need nginx nginx
 	@PATH="$$PATH:/usr/sbin" scripts/need pgbouncer pgbouncer
 	@scripts/install-npm $(VENV)

@@ -83,6 +83,8 @@ def hot_paths() -> Sequence[HotPath]:
         HotPath("permission list, warm", lambda _: PERMISSIONS),
         HotPath("50 events, warm", lambda _: EVENTS),
         HotPath("50 events, cold", lambda number: f"{EVENTS}?limit=50&offset={7 * number + 1}"),
+        HotPath("50 events as CSV, cold", lambda number: f"{EVENTS}?format=csv&limit=50&offset={7 * number + 1}"),
+        HotPath("one event, cold", lambda number: f"{EVENTS}{number + 1}/"),
         HotPath("summary of events, cold", lambda number: f"{SUMMARY}?fresh={number}"),
         HotPath("imports list, token checked", lambda _: IMPORTS, is_signed_in=True),
         HotPath("imports list, cold", lambda number: f"{IMPORTS}?limit=50&offset={number}", is_signed_in=True),

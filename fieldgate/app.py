@@ -3,6 +3,7 @@
 import asyncio
 import logging.config
 import os
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -50,6 +51,7 @@ from fieldgate.events.store import EventStore
 from fieldgate.events.summary import routes as event_summary_routes
 from fieldgate.http import health
 from fieldgate.http.application import Application, OtherPaths
+from fieldgate.http.costly_requests import CostlyRequests
 from fieldgate.http.endpoint import AppContext
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.openapi.document import OpenAPIDocument
@@ -78,7 +80,7 @@ from fieldgate.permissions import routes as permission_routes
 from fieldgate.permissions.serializers import Catalogue
 from fieldgate.reference import routes as reference_routes
 from fieldgate.reference.store import ReferenceStore
-from fieldgate.runtime.connection_guard import ConnectionGuard, ConnectionLimits
+from fieldgate.runtime.connection_guard import CloseReason, ConnectionGuard, ConnectionLimits
 from fieldgate.runtime.file_limits import file_limit, fitting_connections
 from fieldgate.runtime.malloc import set_mmap_threshold
 from fieldgate.runtime.parent_watch import exit_with_parent
@@ -91,6 +93,10 @@ from fieldgate.web.form_handling import FormDispatcher
 from fieldgate.web.page_templates import PageTemplates
 from fieldgate.web.pages import FORMS, PAGES
 from fieldgate.web.static_files import StaticFiles
+
+# How long a thread that computes, such as that of an export, keeps the interpreter from the event loop. A request needs
+# it several times, once after each answer of the database, so Python's 5 ms add up.
+THREAD_SWITCH_SECONDS = 0.0005
 
 
 def operations() -> tuple[Operation, ...]:
@@ -182,7 +188,8 @@ def build_app(
         AssignmentStore(database, data_versions), AssetWriter(database, data_versions, authorizer, content_checker),
         VersionRestorer(database, data_versions),
         fetcher or URLFetcher(settings.import_hosts), WorkbookAnnotator(sandbox),
-        reference, event_store, events, EventExporter(events, event_store),
+        reference, event_store, events,
+        EventExporter(events, event_store, on_broken_off=request_metrics.broken_off_counter()),
         Catalogue(), openapi or OpenAPIDocument(all_operations),
         health.Readiness(readiness, [rebuilder.readiness_details]),
     )  # fmt: skip
@@ -196,6 +203,7 @@ def build_app(
         body_reader=BodyReader(settings),
         authenticator=authenticator,
         rate_limiter=RateLimiter(settings, ArrivalTable(metrics_folder()), request_metrics),
+        costly_requests=CostlyRequests(),
         data_versions=data_versions,
         common_topics=(IDENTITY_TOPIC,),
         outage_problem=readiness.monitor.problem_of,
@@ -239,6 +247,7 @@ def create_app() -> Application:
     logging.config.dictConfig(logging_config(settings.log_level))
     exit_with_parent()
     set_mmap_threshold()
+    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     application = build_app(settings)
     connection_guard(settings, application.app_context).start()
     return application
@@ -254,5 +263,9 @@ def connection_guard(settings: Settings, app_context: AppContext) -> ConnectionG
         rate_window=settings.rate_window,
     )
     return ConnectionGuard(
-        settings.port, limits, app_context.active_requests.activity, app_context.host_policy.is_trusted_proxy
+        settings.port,
+        limits,
+        app_context.active_requests.activity,
+        app_context.host_policy.is_trusted_proxy,
+        app_context.request_metrics.closed_counter(reason.label for reason in CloseReason),
     )

@@ -2,11 +2,18 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
 from contextlib import asynccontextmanager
-from typing import NamedTuple, ParamSpec, TypeVar
+from time import monotonic
+from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import msgspec
+
+from fieldgate.cache import BoundedCache
+
+LOOK_INTERVAL_SECONDS = 1.0  # how often those that wait look for a slow one
+GIVEN_WAY_SECONDS = 10 * 60  # how long others come before a holder that gave way
+MAX_GIVEN_WAY = 4096  # holders that are remembered
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
@@ -22,6 +29,20 @@ async def run_in_thread_if(
     if is_large:
         return await asyncio.to_thread(work, *args, **kwargs)
     return work(*args, **kwargs)
+
+
+class SharedCall(Generic[Result]):
+    """A function without arguments. Callers that wait at the same time share one call of it."""
+
+    def __init__(self, function: Callable[[], Coroutine[Any, Any, Result]]) -> None:
+        self._function = function
+        self._running: asyncio.Task[Result] | None = None
+
+    async def __call__(self) -> Result:
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self._function())
+        # A caller that is cancelled does not take the result from the others.
+        return await asyncio.shield(self._running)
 
 
 class NoFreeSlot(Exception):
@@ -111,72 +132,158 @@ class OwnShareUsed(NoFreeSlot):
         self.count = count
 
 
+class MeasuredTransfer(Protocol):
+    """What a client reads while a slot is held for it."""
+
+    @property
+    def is_slow(self) -> bool: ...
+
+    @property
+    def rate(self) -> float: ...
+
+    def break_off(self) -> None: ...
+
+
+class _Slot(msgspec.Struct, eq=False):
+    holder: SlotHolder
+    transfer: MeasuredTransfer | None
+    gives_way: bool = False
+
+
+class _Waiter(NamedTuple):
+    holder: SlotHolder
+    future: asyncio.Future[None]
+
+
 class SharedSlots:
     """A limited number of slots for long work, with shares, so that nobody can have all of them.
 
-    A request waits a short time for a slot. Those that came first are served first, unless their share is used up.
+    A request waits a short time for a slot. If its holder has none, the slowest transfer gives way, if there is a slow
+    one. Those without a slot are served first, and those that gave way lately last.
     """
 
-    def __init__(self, shares: SlotShares) -> None:
+    def __init__(
+        self,
+        shares: SlotShares,
+        on_give_way: Callable[[SlotHolder, MeasuredTransfer], None] = lambda _, __: None,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
         self._shares = shares
+        self._on_give_way = on_give_way
+        self._clock = clock
         self._held = Counter[SlotHolder]()
-        self._waiting: list[tuple[SlotHolder, asyncio.Future[None]]] = []
+        self._slots: set[_Slot] = set()
+        self._waiting: list[_Waiter] = []
+        self._given_way = BoundedCache[SlotHolder, float](MAX_GIVEN_WAY)
 
     @asynccontextmanager
-    async def slot(self, holder: SlotHolder) -> AsyncIterator[None]:
-        """Hold a slot until the block ends. Raise `NoFreeSlot`."""
+    async def slot(self, holder: SlotHolder, transfer: MeasuredTransfer | None = None) -> AsyncIterator[None]:
+        """Hold a slot until the block ends. Raise `NoFreeSlot`. Without a transfer it never gives way."""
         await self._acquire(holder)
+        slot = _Slot(holder, transfer)
+        self._slots.add(slot)
         try:
             yield
         finally:
+            self._slots.discard(slot)
             self._release(holder)
 
     def _fits(self, holder: SlotHolder) -> bool:
         return (
             not self._uses_own_share(holder)
             and self._held.total() < self._shares.total
-            and (holder.is_user or self._held_by_addresses() < self._shares.total - self._shares.reserved_for_users)
+            and (holder.is_user or not self._addresses_have_all())
         )
 
     def _uses_own_share(self, holder: SlotHolder) -> bool:
         return self._held[holder] >= (self._shares.per_user if holder.is_user else self._shares.per_address)
 
-    def _held_by_addresses(self) -> int:
-        return sum(count for holder, count in self._held.items() if not holder.is_user)
+    def _addresses_have_all(self) -> bool:
+        held = sum(count for holder, count in self._held.items() if not holder.is_user)
+        return held >= self._shares.total - self._shares.reserved_for_users
 
     async def _acquire(self, holder: SlotHolder) -> None:
         if self._fits(holder):
             self._held[holder] += 1
             return
-        if not self._shares.total or len(self._waiting) >= self._shares.max_waiting:
+        if not self._shares.total:
             raise NoFreeSlot
         # A holder waits with one request at most for each slot of its share.
-        if sum(other == holder for other, _ in self._waiting) >= max(1, self._held[holder]):
+        if sum(other.holder == holder for other in self._waiting) >= max(1, self._held[holder]):
             raise self._refusal(holder)
-        waiter = (holder, asyncio.get_running_loop().create_future())
+        self._take_place(holder)
+        waiter = _Waiter(holder, asyncio.get_running_loop().create_future())
         self._waiting.append(waiter)
         try:
             async with asyncio.timeout(self._shares.wait_seconds):
-                await waiter[1]
+                while not waiter.future.done():
+                    self._make_room(holder)
+                    await asyncio.wait([waiter.future], timeout=LOOK_INTERVAL_SECONDS)
         except BaseException as error:
             if waiter in self._waiting:
                 self._waiting.remove(waiter)
-            else:  # the slot came at the same moment
+            elif waiter.future.exception() is None:  # the slot came at the same moment
                 self._release(holder)
             if isinstance(error, TimeoutError):
                 raise self._refusal(holder) from None
             raise
+        waiter.future.result()
 
     def _refusal(self, holder: SlotHolder) -> NoFreeSlot:
         return OwnShareUsed(self._held[holder]) if self._uses_own_share(holder) else NoFreeSlot()
+
+    def _take_place(self, holder: SlotHolder) -> None:
+        """Make sure that the holder can wait, or raise `NoFreeSlot`. Addresses have half of the places."""
+        rivals = self._waiting
+        places = self._shares.max_waiting
+        if not holder.is_user:
+            rivals = [waiter for waiter in rivals if not waiter.holder.is_user]
+            places = max(1, places // 2)
+        if len(rivals) < places:
+            return
+        last = max(rivals, key=lambda waiter: self._rank(waiter.holder))
+        if self._rank(last.holder) <= self._rank(holder):
+            raise self._refusal(holder)
+        self._waiting.remove(last)
+        last.future.set_exception(NoFreeSlot())
+
+    def _rank(self, holder: SlotHolder) -> tuple[bool, int]:
+        """Lower ranks are served first."""
+        return self._gave_way_lately(holder), self._held[holder]
+
+    def _gave_way_lately(self, holder: SlotHolder) -> bool:
+        given_way_at = self._given_way.get(holder)
+        return given_way_at is not None and self._clock() < given_way_at + GIVEN_WAY_SECONDS
+
+    def _make_room(self, holder: SlotHolder) -> None:
+        """Break off the slowest transfer, if that helps somebody who has no slot and did not give way lately."""
+        if any(self._rank(holder)):
+            return
+        leaving = sum(slot.gives_way for slot in self._slots)
+        if leaving >= sum(not any(self._rank(waiter.holder)) for waiter in self._waiting):
+            return
+        only_addresses = not holder.is_user and self._addresses_have_all()
+        slow = [
+            (slot.transfer.rate, number, slot, slot.transfer)
+            for number, slot in enumerate(self._slots)
+            if slot.transfer is not None
+            and not slot.gives_way
+            and not (only_addresses and slot.holder.is_user)
+            and slot.transfer.is_slow
+        ]
+        if slow:
+            _, _, slot, transfer = min(slow)
+            slot.gives_way = True
+            self._given_way.put(slot.holder, self._clock())
+            self._on_give_way(slot.holder, transfer)
+            transfer.break_off()
 
     def _release(self, holder: SlotHolder) -> None:
         self._held[holder] -= 1
         if not self._held[holder]:
             del self._held[holder]
-        for waiter in list(self._waiting):
-            other, future = waiter
-            if self._fits(other):
-                self._waiting.remove(waiter)
-                self._held[other] += 1
-                future.set_result(None)
+        while fitting := [waiter for waiter in self._waiting if self._fits(waiter.holder)]:
+            first = min(fitting, key=lambda waiter: self._rank(waiter.holder))
+            self._waiting.remove(first)
+            self._held[first.holder] += 1
+            first.future.set_result(None)

@@ -31,5 +31,6 @@ class ListResult(msgspec.Struct, Generic[Record], frozen=True):
     records: Sequence[Record | msgspec.Raw | bytes]
     # The data versions the records were read at, if the handler knows them.
     versions: tuple[int, ...] | None = None
-    # How to write the page in the requested format, if that is neither JSON nor HTML.
+    # How to write the page in the requested format, if that is neither JSON nor HTML. It gets the records as they are:
+    # links in them are not resolved.
     encode_page: PageEncoder | None = None

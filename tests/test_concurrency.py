@@ -12,14 +12,17 @@ from msgspec.structs import replace
 
 from fieldgate.assets.work_cost import THREAD_THRESHOLD, run_by_cost
 from fieldgate.concurrency import (
+    GIVEN_WAY_SECONDS,
     FairSlots,
     NoFreeSlot,
     OwnShareUsed,
+    SharedCall,
     SharedSlots,
     SlotHolder,
     SlotShares,
     run_in_thread_if,
 )
+from fieldgate.runtime.outgoing_transfer import SLOW_BYTES_PER_SECOND, WINDOW_SECONDS, OutgoingTransfer
 
 
 def _thread_and_arguments(*args: int, **kwargs: int) -> tuple[bool, tuple[int, ...], dict[str, int]]:
@@ -38,6 +41,36 @@ async def test_large_work_runs_in_a_thread() -> None:
 async def test_errors_reach_the_caller(is_large: bool) -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         await run_in_thread_if(is_large, int, "x")
+
+
+async def test_callers_at_the_same_time_share_one_call() -> None:
+    calls, done = 0, asyncio.Event()
+
+    async def count() -> int:
+        nonlocal calls
+        calls += 1
+        number = calls
+        await done.wait()
+        return number
+
+    shared = SharedCall(count)
+    waiting = [asyncio.create_task(shared()) for _ in range(5)]
+    await settle()
+    waiting[0].cancel()
+    await settle()
+    done.set()
+    assert await asyncio.gather(*waiting[1:]) == [1, 1, 1, 1]
+    assert waiting[0].cancelled()
+    assert await shared() == 2
+
+
+async def test_an_error_reaches_all_who_share_a_call() -> None:
+    async def fail() -> None:
+        raise ValueError
+
+    shared = SharedCall(fail)
+    found = await asyncio.gather(shared(), shared(), return_exceptions=True)
+    assert [type(each) for each in found] == [ValueError, ValueError]
 
 
 @pytest.mark.parametrize(("cost", "on_loop"), [(THREAD_THRESHOLD, True), (THREAD_THRESHOLD + 1, False)])
@@ -224,3 +257,147 @@ async def test_few_requests_wait() -> None:
             await slots.slot(USERS[2]).__aenter__()
         waiting.cancel()
         await asyncio.wait([waiting])
+
+
+# Slow transfers give way
+
+
+class SlotTable:
+    """Slots with transfers, and a clock that is set by hand."""
+
+    def __init__(self, **shares: float) -> None:
+        self.now = 1000.0
+        self.gave_way: list[SlotHolder] = []
+        self.slots = SharedSlots(
+            replace(SHARES, **{"wait_seconds": 60, **shares}),
+            lambda holder, _: self.gave_way.append(holder),
+            self.clock,
+        )
+        self.tasks: dict[SlotHolder, list[asyncio.Task[None]]] = {}
+
+    def clock(self) -> float:
+        return self.now
+
+    async def start(self, holder: SlotHolder, rate: float = 0.0) -> asyncio.Task[None]:
+        """Ask for a slot, and read at a rate for as long as it takes to be found slow, once it is there."""
+        task = asyncio.create_task(self._hold(holder, rate))
+        await settle()
+        return task
+
+    async def _hold(self, holder: SlotHolder, rate: float) -> None:
+        transfer = OutgoingTransfer(self.clock)
+        async with self.slots.slot(holder, transfer):
+            transfer.begin_part(int(rate * WINDOW_SECONDS))
+            while not transfer.is_broken_off:
+                await asyncio.sleep(0)
+        raise ConnectionAbortedError
+
+    def has_slot(self, holder: SlotHolder) -> bool:
+        return self.slots._held[holder] > 0
+
+    async def end(self, *tasks: asyncio.Task[None]) -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await settle()
+        assert not self.slots._held
+        assert not self.slots._slots
+        assert not self.slots._waiting
+
+
+async def test_the_slowest_gives_way_to_a_new_holder() -> None:
+    table = SlotTable()
+    tasks = [await table.start(ADDRESSES[number], rate) for number, rate in enumerate((900, 100, 500))]
+    table.now += WINDOW_SECONDS
+    tasks.append(await table.start(ADDRESSES[3]))
+    assert table.gave_way == [ADDRESSES[1]]
+    assert isinstance(tasks[1].exception(), ConnectionAbortedError)
+    assert [table.has_slot(each) for each in ADDRESSES] == [True, False, True, True]
+    await table.end(*tasks)
+
+
+async def test_nobody_gives_way_at_first_or_with_a_usual_rate() -> None:
+    table = SlotTable(wait_seconds=0)
+    tasks = [await table.start(each, 2 * SLOW_BYTES_PER_SECOND) for each in ADDRESSES[:2]]
+    table.now += WINDOW_SECONDS
+    tasks.append(await table.start(ADDRESSES[2]))
+    refused = await table.start(ADDRESSES[3])
+    assert isinstance(refused.exception(), NoFreeSlot)
+    assert not table.gave_way
+    await table.end(*tasks)
+
+
+async def test_nobody_gives_way_to_somebody_with_a_slot() -> None:
+    table = SlotTable()
+    tasks = [await table.start(each) for each in ADDRESSES[:3]]
+    table.now += WINDOW_SECONDS
+    tasks.append(await table.start(ADDRESSES[0]))
+    assert not table.gave_way
+    await table.end(*tasks)
+
+
+async def test_an_address_does_not_get_the_slot_that_is_left_for_users() -> None:
+    table = SlotTable()
+    tasks = [await table.start(USERS[0])]
+    tasks += [await table.start(each, 2 * SLOW_BYTES_PER_SECOND) for each in ADDRESSES[:3]]
+    table.now += WINDOW_SECONDS
+    tasks.append(await table.start(ADDRESSES[3]))
+    assert not table.gave_way, "that would not help"
+    tasks.append(await table.start(USERS[1]))
+    assert table.gave_way == [USERS[0]]
+    await table.end(*tasks)
+
+
+async def test_slow_users_give_way_to_addresses() -> None:
+    table = SlotTable()
+    tasks = [await table.start(user) for user in (USERS[0], USERS[0], USERS[1], USERS[1])]
+    table.now += WINDOW_SECONDS
+    tasks.append(await table.start(ADDRESSES[0]))
+    assert len(table.gave_way) == 1
+    assert table.has_slot(ADDRESSES[0])
+    await table.end(*tasks)
+
+
+async def test_one_gives_way_for_each_that_waits() -> None:
+    table = SlotTable(per_address=1)
+    tasks = [await table.start(each) for each in ADDRESSES[:3]]
+    table.now += WINDOW_SECONDS
+    others = [SlotHolder(f"198.51.100.{number}", is_user=False) for number in range(2)]
+    tasks += await asyncio.gather(*(table.start(each) for each in others))
+    assert len(table.gave_way) == 2
+    assert all(map(table.has_slot, others))
+    await table.end(*tasks)
+
+
+async def test_those_that_gave_way_come_last() -> None:
+    table = SlotTable(total=1, reserved_for_users=0)
+    tasks = [await table.start(ADDRESSES[0])]
+    table.now += WINDOW_SECONDS
+    tasks.append(await table.start(ADDRESSES[1], 2 * SLOW_BYTES_PER_SECOND))
+    assert table.gave_way == [ADDRESSES[0]]
+    again, new = await table.start(ADDRESSES[0]), await table.start(ADDRESSES[2])
+    tasks[1].cancel()
+    await settle()
+    assert table.has_slot(ADDRESSES[2])
+    table.now += WINDOW_SECONDS
+    await settle()
+    assert table.gave_way == [ADDRESSES[0]], "nobody gives way to them"
+    table.now += GIVEN_WAY_SECONDS
+    tasks.append(await table.start(ADDRESSES[3]))
+    assert table.gave_way == [ADDRESSES[0], ADDRESSES[2]]
+    assert table.has_slot(ADDRESSES[0]), "after some minutes they are like others: the first that waits"
+    await table.end(*tasks, again, new)
+
+
+async def test_those_that_gave_way_leave_their_place_to_others() -> None:
+    table = SlotTable(total=1, reserved_for_users=0, max_waiting=2)
+    tasks = [await table.start(ADDRESSES[0])]
+    table.now += WINDOW_SECONDS
+    tasks.append(await table.start(ADDRESSES[1], 2 * SLOW_BYTES_PER_SECOND))
+    again = await table.start(ADDRESSES[0])
+    waiting = await table.start(ADDRESSES[2])
+    assert isinstance(again.exception(), NoFreeSlot)
+    assert isinstance((await table.start(ADDRESSES[3])).exception(), NoFreeSlot), "addresses have half of the places"
+    user = await table.start(USERS[0])
+    assert not user.done(), "a user can still wait"
+    await table.end(*tasks, waiting, user)

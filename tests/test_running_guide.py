@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fieldgate.app import connection_guard
 from tests.client.document_blocks import Block, PythonSession, Reader, python_environment, read_blocks
 from tests.conftest import Service, new_database
 from tests.processes import free_port
@@ -59,10 +60,11 @@ def test_each_task_has_commands() -> None:
 
 
 async def test_alerts_use_metrics_that_exist(service: Service) -> None:
+    connection_guard(service.app.app_context.settings, service.app.app_context)  # it adds metrics
     await service.get("/api/v2/permissions/")
     metrics = (await service.get("/metrics")).text
     rules = [rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]]
-    assert len(rules) == 6
+    assert len(rules) == 7
     for rule in rules:
         for name, labels in re.findall(r"\b(fieldgate_\w+)(?:{([^}]*)})?", rule["expr"]):
             family = re.sub(r"_bucket$", "", name)

@@ -87,7 +87,8 @@ class Connection:
         self._former_client: httpx.AsyncClient | None = None
         self._is_fieldgate: bool | None = None
         self._sent_ids: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
-        self._answered_urls: dict[str, str] = {}  # by the ids of the answers
+        # By the ids of answers: URL and hash of the body. None for an id that different answers have.
+        self._answers: dict[str, tuple[str, int] | None] = {}
         self._has_answered = False  # with a body that could be parsed
         self._not_before = 0.0  # loop time before which the server wants no request
 
@@ -298,16 +299,21 @@ class Connection:
     def _check_request_id(self, response: HTTPResponse, request_id: str) -> None:
         """Refuse the answer to another request of this client, which a faulty proxy can deliver.
 
-        Some servers send the id of the request back, others one of their own for each answer.
+        Some servers send the id of the request back, others one of their own for each answer. Some proxies set the same
+        id everywhere, which says nothing then.
         """
-        answer_id, urls = response.request_id, self._answered_urls
-        is_foreign = answer_id != request_id and answer_id in self._sent_ids
-        if is_foreign or urls.get(answer_id, response.url) != response.url:
+        answer_id, answers = response.request_id, self._answers
+        found = (response.url, hash(response.body))
+        known = answers.get(answer_id, found)
+        if not answer_id or known is None:
+            return
+        is_other_url = known[0] != response.url
+        is_repeated = is_other_url and known[1] == found[1]
+        if is_repeated or (answer_id != request_id and answer_id in self._sent_ids):
             raise ValueError("it is the answer to another request")
-        if answer_id:
-            urls[answer_id] = response.url
-            if len(urls) > MAX_REMEMBERED_IDS:
-                del urls[next(iter(urls))]
+        answers[answer_id] = None if is_other_url else found
+        if len(answers) > MAX_REMEMBERED_IDS:
+            del answers[next(iter(answers))]
 
     def _opened(self, loop: asyncio.AbstractEventLoop) -> tuple[httpx.AsyncClient, asyncio.Semaphore]:
         """Client and semaphore of this event loop. Those of another one, as of a parent process, cannot be used."""

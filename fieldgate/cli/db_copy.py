@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -43,8 +44,9 @@ def copy_command(source: str, target: str, restart: bool, live: bool) -> None:
         if target_file is not None:
             target_file.parent.mkdir(parents=True, exist_ok=True)
             _lock(locks, target_file, is_exclusive=True, advice="")
-        with progress_bar(unit="rows") as show:
-            summary = asyncio.run(_copy(_url_of(source), _url_of(target), restart, live, show))
+        steps = [""]
+        with progress_bar(status=lambda: steps[-1], unit="rows copied or compared") as show:
+            summary = asyncio.run(_copy(_url_of(source), _url_of(target), restart, live, show, steps.append))
     click.echo(f"{summary} in {time.monotonic() - began:.1f} s")
 
 
@@ -71,7 +73,9 @@ def _file_of(address: str) -> Path | None:
         raise click.ClickException(f"{address.partition('://')[0]}://…: {error}") from None
 
 
-async def _copy(source: str, target: str, restart: bool, live: bool, show: ProgressReporter) -> str:
+async def _copy(
+    source: str, target: str, restart: bool, live: bool, show: ProgressReporter, on_step: Callable[[str], None]
+) -> str:
     # Slow to import, and other commands do not need it. The modules with tables register them.
     import fieldgate.accounts.tables
     import fieldgate.assets.tables
@@ -82,7 +86,9 @@ async def _copy(source: str, target: str, restart: bool, live: bool, show: Progr
 
     databases = Database(source), Database(target)
     try:
-        result = await copy_database(*databases, metadata.sorted_tables, restart=restart, live=live, on_progress=show)
+        result = await copy_database(
+            *databases, metadata.sorted_tables, restart=restart, live=live, on_progress=show, on_step=on_step
+        )
     except CopyError as error:
         raise click.ClickException(str(error)) from None
     finally:

@@ -41,16 +41,30 @@ def progress_bar(
 ) -> Iterator[ProgressReporter]:
     """Show a progress bar if standard error is a terminal, otherwise print a line every ten seconds.
 
-    `status` returns what the command waits for, or nothing.
+    `status` returns what the command does now or waits for, or nothing.
     """
     if not sys.stderr.isatty():
         with _progress_lines(total, status, unit) as report:
             yield report
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
 
-    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn() if total is None else TimeRemainingColumn()
+    class StatusColumn(ProgressColumn):
+        def render(self, _task: Task) -> Text:
+            return Text(status())
+
+    clock = TimeElapsedColumn() if total is None else TimeRemainingColumn()
+    columns = BarColumn(), MofNCompleteColumn(), clock, StatusColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total)
         yield lambda done, total: bar.update(task, completed=done, total=total)

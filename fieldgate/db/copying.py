@@ -32,6 +32,7 @@ _ADVISORY_LOCK = 0x0F1E1D6A7F  # any number, the same for every process that cop
 _FILLED_BY_MIGRATIONS = frozenset({"changes", "countries", "disaster_types", "rebuilds"})
 
 CopyProgress = Callable[[int, int], None]  # rows done, rows in all; every row is written, then compared
+CopySteps = Callable[[str], None]  # what is done now, such as "copying events (2500 rows)"
 
 
 class CopyError(Exception):
@@ -59,7 +60,14 @@ class _Position(NamedTuple):
 
 
 async def copy_database(
-    source: Database, target: Database, tables: Sequence[Table], *, restart: bool, live: bool, on_progress: CopyProgress
+    source: Database,
+    target: Database,
+    tables: Sequence[Table],
+    *,
+    restart: bool,
+    live: bool,
+    on_progress: CopyProgress,
+    on_step: CopySteps,
 ) -> CopyResult:
     """Copy all rows, or continue a copy that was interrupted. `tables` are in an order in which they can be filled.
 
@@ -71,7 +79,7 @@ async def copy_database(
     shapes = [TableShape.of(table) for table in tables]
     target_file = Path(str(target.url.database)) if target.is_sqlite else None
     async with open_reader(source) as reader, open_writer(target) as writer:
-        copier = _Copier(reader, writer, shapes, on_progress)
+        copier = _Copier(reader, writer, shapes, on_progress, on_step)
         async with _alone(target, writer):
             identity = await copier.source_identity()
             await _prepare(target, writer, shapes, identity, restart=restart)
@@ -148,14 +156,20 @@ class _Copier:
     """One run of a copy."""
 
     def __init__(
-        self, reader: TableReader, writer: TableWriter, shapes: Sequence[TableShape], on_progress: CopyProgress
+        self,
+        reader: TableReader,
+        writer: TableWriter,
+        shapes: Sequence[TableShape],
+        on_progress: CopyProgress,
+        on_step: CopySteps,
     ) -> None:
         self._reader = reader
         self._writer = writer
         self._shapes = shapes
         self._on_progress = on_progress
+        self._on_step = on_step
         self._done = 0
-        self._total = 0
+        self._counts: dict[str, int] = {}
 
     async def source_identity(self) -> int:
         return (await self.source_versions())[IDENTITY_TOPIC]
@@ -166,7 +180,7 @@ class _Copier:
     async def run(self) -> CopyResult:
         for shape in self._shapes:
             ((count,),) = await self._reader.fetch(f'SELECT count(*) FROM "{shape.name}"')  # noqa: S608
-            self._total += 2 * count
+            self._counts[shape.name] = count
         positions = await self._load_positions()
         for shape in self._shapes:
             await self._check_unchanged(shape, positions.get(shape.name, _Position()))
@@ -185,9 +199,12 @@ class _Copier:
             for name, key, rows, digest in await self._writer.fetch(sql)
         }
 
+    def _begin_step(self, action: str, shape: TableShape) -> None:
+        self._on_step(f"{action} {shape.name} ({self._counts[shape.name]} rows)")
+
     def _advance(self, rows: int) -> None:
         self._done += rows
-        self._on_progress(self._done, self._total)
+        self._on_progress(self._done, 2 * sum(self._counts.values()))
 
     async def _batches(
         self, tables: TableReader, shape: TableShape, after: Key | None = None
@@ -201,9 +218,11 @@ class _Copier:
         """The rows that were copied before must still be those of the source."""
         digest, wanted = TableDigest(), position.digest
         if position.key is not None:
+            self._begin_step("checking what was copied of", shape)
             async for rows in self._batches(self._reader, shape):
                 counted = rows[: wanted.rows - digest.rows]
                 digest = digest.with_rows(counted)
+                self._advance(len(counted))
                 if digest.rows == wanted.rows:
                     break
         if digest != wanted:
@@ -211,9 +230,9 @@ class _Copier:
                 f"The source changed since the copy began: {shape.name}. Stop everything that writes to it, and run "
                 "the command again with --restart."
             )
-        self._advance(wanted.rows)
 
     async def _copy_table(self, shape: TableShape, position: _Position) -> TableDigest:
+        self._begin_step("copying", shape)
         digest = position.digest
         empty = [shape.columns.index(name) for name in shape.self_references]
         async for rows in self._batches(self._reader, shape, position.key):
@@ -259,6 +278,7 @@ class _Copier:
 
     async def _fill_self_references(self, shape: TableShape) -> None:
         for column in shape.self_references:
+            self._begin_step("filling references of", shape)
             (key,) = shape.key
             place = shape.columns.index(column)
             async for rows in self._batches(self._reader, shape):
@@ -272,6 +292,7 @@ class _Copier:
     async def _compare(self, tables: dict[str, TableDigest]) -> None:
         """Read the target again and compare it with what was read from the source."""
         for shape in self._shapes:
+            self._begin_step("comparing", shape)
             digest = TableDigest()
             async for rows in self._batches(self._writer, shape):  # type: ignore[arg-type]
                 digest = digest.with_rows(rows)

@@ -180,7 +180,8 @@ class Rebuilder(Generic[Row]):
             changed = await connection.execute(self._update(**state._asdict()))
             if not changed.rowcount:
                 await connection.execute(insert(rebuilds).values(name=self._stored.name, **state._asdict()))
-        log.info("rebuilding %s in format %d: %d rows", self._stored.name, self._stored.format, state.total)
+        if state.total:
+            log.info("rebuilding %s in format %d: %d rows", self._stored.name, self._stored.format, state.total)
         return state
 
     async def _run_batches(self, state: RebuildState, on_progress: ProgressCallback, *, pauses: bool) -> None:
@@ -215,7 +216,10 @@ class Rebuilder(Generic[Row]):
             log.info("an earlier release wrote %s meanwhile, rebuilding those", self._stored.name)
             await self._run_batches(await self._begin(False), on_progress, pauses=pauses)
             return
-        log.info("rebuilt %s in format %d: %d rows", self._stored.name, self._stored.format, state.done)
+        if state.done:
+            log.info("rebuilt %s in format %d: %d rows", self._stored.name, self._stored.format, state.done)
+        elif state.total:
+            log.info("all %d rows of %s had format %d already", state.total, self._stored.name, self._stored.format)
 
     def _update(self, **values: Any) -> Any:
         return update(rebuilds).where(rebuilds.c.name == self._stored.name).values(**values)

@@ -7,14 +7,14 @@ stored events in the background (`reindex.py`), and until then reads the old one
 
 from typing import NamedTuple
 
-from fieldgate.events.document_templates import build_list_template
 from fieldgate.events.facets import event_facets
 from fieldgate.events.figures import encode_figures, event_figures
 from fieldgate.events.model import Event
+from fieldgate.events.stored_documents import build_document
 from fieldgate.reference.reference_data import fold_text
 
-# 0: translations by position. 1: translations by language code. 2: figures behind the facets.
-EVENT_FORMAT = 2
+# 0: translations by position. 1: translations by language code. 2: figures behind the facets. 3: rows in documents.
+EVENT_FORMAT = 3
 
 NAME_SEPARATOR = "\x1f"
 
@@ -29,7 +29,7 @@ class DerivedData(NamedTuple):
 
 def derive(event: Event) -> DerivedData:
     return DerivedData(
-        build_list_template(event),
+        build_document(event),
         f"{event_facets(event)} {encode_figures(event_figures(event))}",
         NAME_SEPARATOR.join(dict.fromkeys(map(fold_text, event.name.values()))),
         event.glide,

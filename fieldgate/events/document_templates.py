@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.events.model import Event, FieldReport, Person, Visibility
+from fieldgate.events.model import Appeal, Event, FieldReport, Person, Visibility
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, LocalizedText
@@ -182,10 +182,20 @@ def _text_fields(event: Event) -> dict[str, Any]:
     }
 
 
-def _appeal_records(event: Event) -> list[dict[str, Any]]:
+def appeals_newest_first(event: Event) -> list[Appeal]:
+    if len(event.appeals) < 2:
+        return list(event.appeals)
     newest_first = sorted(event.appeals, key=lambda appeal: appeal.id)
     for date in ("end_date", "start_date"):  # no date sorts after any date
         newest_first.sort(key=lambda appeal: (getattr(appeal, date) is None, getattr(appeal, date)), reverse=True)
+    return newest_first
+
+
+def reports_newest_first(reports: Sequence[FieldReport]) -> list[FieldReport]:
+    return sorted(reports, key=lambda report: (report.created_at, report.id), reverse=True)
+
+
+def _appeal_records(event: Event) -> list[dict[str, Any]]:
     return [
         {
             "aid": appeal.aid,
@@ -203,13 +213,13 @@ def _appeal_records(event: Event) -> list[dict[str, Any]]:
             "id": appeal.id,
             "translation_module_original_language": appeal.original_language,
         }
-        for appeal in newest_first
+        for appeal in appeals_newest_first(event)
     ]
 
 
 def _report_records(reports: Sequence[FieldReport], *, is_detail: bool) -> Any:
     """The field reports, newest first; each after its condition, unless all are public."""
-    newest_first = sorted(reports, key=lambda report: (report.created_at, report.id), reverse=True)
+    newest_first = reports_newest_first(reports)
     records = [_report_record(report, is_detail=is_detail) for report in newest_first]
     if all(report.visibility == Visibility.PUBLIC for report in reports):
         return records
@@ -222,7 +232,12 @@ def _report_records(reports: Sequence[FieldReport], *, is_detail: bool) -> Any:
 
 
 def _report_record(report: FieldReport, *, is_detail: bool) -> dict[str, Any]:
-    record: dict[str, Any] = {
+    figures = dict(zip(_FIGURE_FIELDS, _get_figures(report), strict=True))
+    if is_detail:  # only the number that `recent_affected` selects
+        for place, name in enumerate(AFFECTED_FIELDS, start=1):
+            if place != report.recent_affected:
+                del figures[name]
+    return {
         "id": report.id,
         "status": report.status,
         "is_covid_report": report.is_covid_report,
@@ -233,21 +248,15 @@ def _report_record(report: FieldReport, *, is_detail: bool) -> dict[str, Any]:
         "report_date": report.report_date,
         "contacts": _contact_records(report.contacts),
         "countries": _countries_placeholder(report.countries),
-        **dict(zip(_FIGURE_FIELDS, _get_figures(report), strict=True)),
+        **figures,
         "epi_figures_source_display": (
             None if report.epi_figures_source is None else _label_placeholder(_EPI_SOURCE, report.epi_figures_source)
         ),
-        "recent_affected": report.recent_affected,
+        **({} if is_detail else {"recent_affected": report.recent_affected}),
         "summary": localized(report.summary, report.original_language),
         "description": localized(report.description, report.original_language),
         "translation_module_original_language": report.original_language,
     }
-    if is_detail:  # only the number that `recent_affected` selects
-        del record["recent_affected"]
-        for place, name in enumerate(AFFECTED_FIELDS, start=1):
-            if place != report.recent_affected:
-                del record[name]
-    return record
 
 
 def _contact_records(contacts: Sequence[Person], **extra: int) -> Any:
@@ -273,14 +282,22 @@ def _label_placeholder(kind: str, value: int) -> msgspec.Raw:
     return _placeholder(f"{kind}{value}")
 
 
+@lru_cache(MAX_CACHED_TEXTS)
 def _placeholder(key: str) -> msgspec.Raw:
     return msgspec.Raw(_TEXT_START + key.encode() + _TEXT_END)
 
 
+def translations_in_order(texts: LocalizedText, original: str) -> dict[str, str]:
+    """The translations that are not empty by language code, the fallback first."""
+    in_order = dict.fromkeys((original, *FALLBACK_LANGUAGES, *texts))
+    return {code: text for code in in_order if (text := texts.get(code))}
+
+
 def localized(texts: LocalizedText, original: str) -> Any:
     """A text: plain where all languages show the same, else the translations by language code, the fallback first."""
-    in_order = dict.fromkeys((original, *FALLBACK_LANGUAGES, *texts))
-    translations = {code: text for code in in_order if (text := texts.get(code))}
+    if len(texts) < 2:
+        return next(iter(texts.values()), "")
+    translations = translations_in_order(texts, original)
     if len(set(translations.values())) <= 1:
         return next(iter(translations.values()), "")
     parts = [_TEXT_SEPARATOR + code.encode() + _CODE_END + _encode(text) for code, text in translations.items()]

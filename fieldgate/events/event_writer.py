@@ -12,8 +12,8 @@ from fieldgate.db import DataVersions, Timestamp, insert_rows, now
 from fieldgate.db.rebuild import record_old_rows
 from fieldgate.db.tables import topic_versions
 from fieldgate.events.derived import EVENT_FORMAT, derive
-from fieldgate.events.document_templates import build_list_template
 from fieldgate.events.model import Event, pack, unpack
+from fieldgate.events.stored_documents import build_document
 from fieldgate.events.tables import deleted, documents, events, history, sources, words
 from fieldgate.events.visibility import Audience
 
@@ -177,7 +177,7 @@ class EventWriter:
         """Bring documents to the current format before they are archived: the history has no packed events."""
         is_old = documents.c.id.in_(ids), documents.c.format != EVENT_FORMAT
         for id_ in (await self._connection.execute(select(documents.c.id).where(*is_old))).scalars().all():
-            new = {"document": build_list_template(before[id_]), "format": EVENT_FORMAT}
+            new = {"document": build_document(before[id_]), "format": EVENT_FORMAT}
             await self._connection.execute(documents.update().where(documents.c.id == id_).values(new))
 
     async def _insert(self, fresh: Sequence[tuple[Event, bytes]], version: int, demo_ids: frozenset[int]) -> None:

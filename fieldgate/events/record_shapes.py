@@ -3,7 +3,7 @@
 All are derived from a list record as JSON, already in the caller's language and reduced to what the caller may see.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -42,6 +42,7 @@ COLUMNS = (
     "summary",
     "updated_at",
 )
+NUMBER_COLUMNS = frozenset(("dtype.id", "id", "ifrc_severity_level", "num_affected", "parent_event"))
 
 
 class _Country(msgspec.Struct):
@@ -106,6 +107,8 @@ MINI_FIELDS = tuple(field.name for field in msgspec.structs.fields(MiniEvent))
 
 _decode_mini = msgspec.json.Decoder(_MiniFields).decode
 _decode_flat = msgspec.json.Decoder(_FlatFields).decode
+_decode_countries = msgspec.json.Decoder(list[_Country]).decode
+_decode_type = msgspec.json.Decoder(_Type).decode
 
 
 def to_rows(records: Iterable[bytes]) -> Iterable[list[CSVCell]]:
@@ -125,34 +128,26 @@ def to_flat(record: bytes) -> bytes:
     """Convert a list record to a flat one: nested lists become strings joined by commas."""
     fields = _decode_flat(record)
     countries = {
-        "id": _join(country.id for country in fields.countries),
-        "name": _join(country.name for country in fields.countries),
+        "id": join_values(country.id for country in fields.countries),
+        "name": join_values(country.name for country in fields.countries),
     }
     joined = {
-        "appeals": {"id": _join(appeal.id for appeal in fields.appeals)},
+        "appeals": {"id": join_values(appeal.id for appeal in fields.appeals)},
         "countries": countries,
-        "field_reports": {"id": _join(report.id for report in fields.field_reports)},
+        "field_reports": {"id": join_values(report.id for report in fields.field_reports)},
     }
     return msgspec.json.encode({**msgspec.structs.asdict(fields), **joined})
 
 
 def _to_row(fields: _FlatFields) -> list[CSVCell]:
-    dtype = fields.dtype
     return [
-        _join(appeal.id for appeal in fields.appeals),
+        join_values(appeal.id for appeal in fields.appeals),
         str(fields.auto_generated),
-        _join(country.id for country in fields.countries),
-        _join(country.iso for country in fields.countries),
-        _join(country.iso3 for country in fields.countries),
-        _join(country.name for country in fields.countries),
-        _join(country.society_name for country in fields.countries),
+        *_country_cells(fields.countries),
         fields.created_at,
         fields.disaster_start_date,
-        None if dtype is None else dtype.id,
-        None if dtype is None else dtype.name,
-        None if dtype is None else to_plain_text(dtype.summary),
-        None if dtype is None else dtype.translation_module_original_language,
-        _join(report.id for report in fields.field_reports),
+        *_type_cells(fields.dtype),
+        join_values(report.id for report in fields.field_reports),
         fields.glide,
         fields.id,
         fields.ifrc_severity_level,
@@ -169,5 +164,32 @@ def _to_row(fields: _FlatFields) -> list[CSVCell]:
     ]
 
 
-def _join(values: Iterable[Any]) -> str:
+def country_cells(countries: bytes) -> list[CSVCell]:
+    """The cells of countries, which are given as JSON."""
+    return _country_cells(_decode_countries(countries))
+
+
+def type_cells(dtype: bytes | None) -> list[CSVCell]:
+    """The cells of a disaster type, which is given as JSON."""
+    return _type_cells(None if dtype is None else _decode_type(dtype))
+
+
+def _country_cells(countries: Sequence[_Country]) -> list[CSVCell]:
+    return [
+        join_values(country.id for country in countries),
+        join_values(country.iso for country in countries),
+        join_values(country.iso3 for country in countries),
+        join_values(country.name for country in countries),
+        join_values(country.society_name for country in countries),
+    ]
+
+
+def _type_cells(dtype: _Type | None) -> list[CSVCell]:
+    if dtype is None:
+        return [None, None, None, None]
+    return [dtype.id, dtype.name, to_plain_text(dtype.summary), dtype.translation_module_original_language]
+
+
+def join_values(values: Iterable[Any]) -> str:
+    """Values in one cell."""
     return ", ".join([str(value) for value in values if value not in (None, "")])

@@ -22,10 +22,11 @@ from fieldgate.events.search.bindings import check_filters
 from fieldgate.events.search.event_search import EventPage, EventSearch
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.store import EventStore
+from fieldgate.events.stored_documents import RecordShape
 from fieldgate.events.visibility import audience_key, viewer_scope
 from fieldgate.http.injection import ClientAddress, SeenVersions
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import Created, delete, get, get_list, put, raw
+from fieldgate.http.operations import Created, VersionedRecord, delete, get, get_list, put, raw
 from fieldgate.http.request.body_parsing import JSONObject
 from fieldgate.http.request.page_parsing import parse_integer
 from fieldgate.http.request.rate_limits import slot_holder
@@ -38,6 +39,7 @@ from fieldgate.identity import Caller, User
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.reference.store import TOPIC as REFERENCE
 from fieldgate.reference.store import ReferenceStore
+from fieldgate.runtime.outgoing_transfer import OutgoingTransfer
 
 TAG = "Events"
 PATH = "/api/v2/event/"
@@ -148,7 +150,8 @@ async def event_list(
     serializer = SERIALIZERS.get(request.format)
     if serializer is not None and serializer.ordering:
         query = msgspec.structs.replace(query, ordering=serializer.ordering)
-    found = await _find_page(page, caller, language, query, search, versions)
+    shape = RecordShape.RECORD if serializer is None else serializer.shape
+    found = await _find_page(page, caller, language, query, search, versions, shape)
     records = found.records
     if query.tableau and not (serializer is not None and serializer.is_flat):
         records = [to_flat(record) for record in records]
@@ -227,8 +230,9 @@ async def event_export(
         NO_STORE,
     ]
     filters = msgspec.structs.replace(query, ordering=serializer.ordering or query.ordering)
-    stream = exporter.stream(filters, scope, serializer, context, slot_holder(caller, client.address))
-    return Response(200, headers, stream=stream)
+    transfer = OutgoingTransfer()
+    stream = exporter.stream(filters, scope, serializer, context, slot_holder(caller, client.address), transfer)
+    return Response(200, headers, stream=stream, transfer=transfer)
 
 
 @get(
@@ -243,15 +247,18 @@ async def event_export(
     error_statuses=(404,),
 )
 async def event_detail(
-    id: str, caller: Caller, language: Language, store: EventStore, search: EventSearch
-) -> msgspec.Raw:
-    snapshot = await search.snapshot()
+    id: str, caller: Caller, language: Language, store: EventStore, search: EventSearch, versions: SeenVersions
+) -> msgspec.Raw | VersionedRecord:
+    snapshot = await search.snapshot(versions)
     scope = viewer_scope(caller, snapshot.reference_data)
     id_ = parse_integer(id)
-    event = await store.by_slug(id) if id_ is None else await store.by_id(id_)
-    if event is None or not scope.can_see(event.visibility, event.countries):
+    found = await store.find(id if id_ is None else id_)
+    if found is None or not scope.can_see(found.event.visibility, found.event.countries):
         raise NotFound(Message("There is no event {id}.", id=id[:50]))
-    return msgspec.Raw(await search.render(build_detail_template(event), language, scope))
+    template = build_detail_template(found.event)
+    if found.version <= snapshot.index_version.version:  # not written since
+        return VersionedRecord(msgspec.Raw(snapshot.render(template, language, scope)), snapshot.versions)
+    return msgspec.Raw(await search.render(template, language, scope))
 
 
 @put(
@@ -322,9 +329,10 @@ async def _find_page(
     query: EventFilters,
     search: EventSearch,
     versions: SeenVersions,
+    shape: RecordShape = RecordShape.RECORD,
 ) -> EventPage:
     snapshot = await search.snapshot(versions)
-    return await search.find(query, viewer_scope(caller, snapshot.reference_data), language, page, snapshot)
+    return await search.find(query, viewer_scope(caller, snapshot.reference_data), language, page, snapshot, shape)
 
 
 OPERATIONS = (

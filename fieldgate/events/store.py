@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Table, and_, bindparam, func, or_, select
 
@@ -24,14 +25,22 @@ from fieldgate.events.visibility import ViewerScope
 from fieldgate.pagination import PageRequest
 
 
+class StoredEvent(NamedTuple):
+    """An event, and the data version that wrote it."""
+
+    event: Event
+    version: int
+
+
 class EventStore:
     def __init__(self, database: Database, data_versions: DataVersions, replica: ReadReplica | None = None) -> None:
         self._database = database
         self._data_versions = data_versions
         replica_reads = None if replica is None else VersionedReads(replica.database, is_replica=True)
         self._reads = ReplicaRouter(VersionedReads(database), replica, replica_reads)
-        self._by_id = PreparedQuery(database, select(events.c.packed).where(events.c.id == bindparam("id")))
-        self._by_slug = PreparedQuery(database, select(events.c.packed).where(events.c.slug == bindparam("slug")))
+        stored = select(events.c.packed, events.c.version)
+        self._by_id = PreparedQuery(database, stored.where(events.c.id == bindparam("id")))
+        self._by_slug = PreparedQuery(database, stored.where(events.c.slug == bindparam("slug")))
 
     # Writing
 
@@ -138,13 +147,17 @@ class EventStore:
 
     # One event
 
-    async def by_id(self, id_: int) -> Event | None:
-        row = await self._by_id.first(id=id_) if id_ < 2**63 else None
-        return None if row is None else unpack(row[0])
+    async def find(self, key: int | str) -> StoredEvent | None:
+        """The event with this id or slug."""
+        if isinstance(key, str):
+            row = await self._by_slug.first(slug=key)
+        else:
+            row = await self._by_id.first(id=key) if key < 2**63 else None
+        return None if row is None else StoredEvent(unpack(row[0]), row[1])
 
-    async def by_slug(self, slug: str) -> Event | None:
-        row = await self._by_slug.first(slug=slug)
-        return None if row is None else unpack(row[0])
+    async def by_id(self, id_: int) -> Event | None:
+        found = await self.find(id_)
+        return None if found is None else found.event
 
     async def list_deleted(self, since: datetime | None, scope: ViewerScope, page: PageRequest) -> RowPage:
         """Events a caller could see in lists and no longer can, oldest deletion first."""

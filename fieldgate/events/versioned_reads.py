@@ -14,10 +14,10 @@ from fieldgate.db import Database, PreparedQuery, Snapshot, in_bound_list, snaps
 from fieldgate.db.read_replica import StaleReplica
 from fieldgate.db.tables import rebuilds, topic_versions
 from fieldgate.events.derived import EVENT_FORMAT
-from fieldgate.events.document_templates import build_list_template
 from fieldgate.events.event_writer import FORMAT_NAME, TOPIC
 from fieldgate.events.model import unpack
 from fieldgate.events.search.index import Index, IndexBuilder, IndexRow
+from fieldgate.events.stored_documents import build_document
 from fieldgate.events.tables import deleted, documents, events, history, words
 
 REBUILD_TOPIC = "events, as a whole"  # bumped when rows changed without a new version of their own
@@ -169,6 +169,6 @@ _SELECT_INDEX_ROWS = select(events.c.id, events.c.start, events.c.created, event
 def _current_documents(rows: Iterable[Sequence[Any]]) -> dict[int, bytes]:
     """The documents of rows (id, version, format, document, packed), built again where the format is another one."""
     return {
-        id_: document if format_ == EVENT_FORMAT else build_list_template(unpack(packed))
+        id_: document if format_ == EVENT_FORMAT else build_document(unpack(packed))
         for id_, _, format_, document, packed in rows
     }

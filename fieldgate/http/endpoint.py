@@ -16,6 +16,7 @@ import msgspec
 
 from fieldgate.cache import BoundedCache
 from fieldgate.errors import BadRequest, Header, MethodNotAllowed, NotFound, Problem, ServiceUnavailable, Unauthorized
+from fieldgate.http.costly_requests import CostlyRequests
 from fieldgate.http.injection import ClientAddress, HandlerContext, SeenVersions, resolve_parameters
 from fieldgate.http.internal_api import InternalCall
 from fieldgate.http.negotiation.accept_language import negotiate
@@ -42,6 +43,8 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import ANONYMOUS, Caller
 from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.pagination import ListResult
+from fieldgate.runtime.connection_guard import reset_connection
+from fieldgate.runtime.outgoing_transfer import BrokenOff
 from fieldgate.runtime.transfer_rate import TransferCredit
 from fieldgate.settings import Settings
 
@@ -81,6 +84,7 @@ class AppContext(msgspec.Struct, frozen=True):
     body_reader: BodyReader
     authenticator: Authenticator
     rate_limiter: RateLimiter
+    costly_requests: CostlyRequests
     data_versions: VersionSource
     # Topics that every cached response depends on, beside its own.
     common_topics: tuple[str, ...]
@@ -108,6 +112,8 @@ class Request(msgspec.Struct):
     body: IncomingBody | None = None  # once it is needed
     # About the rate limit; None before the request is counted.
     rate_headers: Sequence[Header] | None = None
+    unpaid_rate_cost: float = 0.0  # of a conditional request; not paid if the response is 304
+    is_internal: bool = False  # a page calls the API; the request for the page is counted
 
 
 class Endpoint:
@@ -179,20 +185,28 @@ class Endpoint:
             extra += app.https_headers
         if request.rate_headers:
             extra += request.rate_headers
-        if body is not None and not body.is_finished and CONNECTION_CLOSE not in response.headers:  # noqa: SIM102
-            if not await app.body_drainer.drain(body):
-                extra.append(CONNECTION_CLOSE)
         status = response.status
-        if len(response.body) > responses.SLICE_BYTES:
+        if response.transfer is not None:
+            send = response.transfer.measure(send)
+        if response.stream is not None or len(response.body) > responses.MAX_WHOLE_BYTES:
             send = responses.SlicedSend(send, scope["client"], app.active_requests.waiting_for_client)
         try:
+            if body is not None and not body.is_finished and CONNECTION_CLOSE not in response.headers:  # noqa: SIM102
+                if not await app.body_drainer.drain(body):
+                    extra.append(CONNECTION_CLOSE)
             status = await responses.send_response(receive, send, response, extra, headers, request.method)
             if b"if-none-match" in headers and status != HTTPStatus.NOT_MODIFIED:
                 self._count_rest(request)
+        except BrokenOff:  # logged by those who decided it
+            # To a client of HTTP/1.0 the end of the connection is the end of the file, unless it is reset.
+            if not reset_connection(app.settings.port, scope["client"]):
+                raise
         except Exception as error:  # the headers are sent: the connection can only be closed
             self._log_error("broken off", error, request, request_id)
             raise
         finally:
+            if response.stream is not None:
+                await response.stream.aclose()
             if self._may_have_secret:
                 request.path = self._loggable_path(request)
             app.request_metrics.record_request(
@@ -213,7 +227,7 @@ class Endpoint:
 
         request = Request(
             call.method, call.path.encode(), path_values, call.query_string, call.headers, context.client, receive,
-            context.caller, call.fields, IncomingBody(None, receive, call.headers, ""),
+            context.caller, call.fields, IncomingBody(None, receive, call.headers, ""), is_internal=True,
         )  # fmt: skip
         try:
             return await self._respond(request, context.request.base_url)
@@ -240,6 +254,15 @@ class Endpoint:
         if operation.route.requires_login and request.caller.is_anonymous:
             raise Unauthorized
         context = HandlerContext(request.method, parsed, request.caller, request.client, request.headers)
+        if parsed.extra_cost and not request.is_internal:
+            is_reduced = parsed.format is not Format.HTML  # of a page, a 304 costs as much as a 200
+            self._count_cost(request, parsed.extra_cost, is_reduced=is_reduced)
+            async with self._app_context.costly_requests.turn(request.caller, request.client.address):
+                return await self._handle(operation, context, request)
+        return await self._handle(operation, context, request)
+
+    async def _handle(self, operation: Operation, context: HandlerContext, request: Request) -> Response:
+        parsed = context.request
         if operation.caching.is_cacheable and parsed.format is not Format.HTML:
             return await self._cached_response(operation, context)
         if request.method not in _SAFE_METHODS:
@@ -258,7 +281,8 @@ class Endpoint:
         result = await self._app_context.page_forms.submit(FormPost(operation, name, context, self._open_body(request)))
         if not isinstance(result, Response):
             context.form = result
-            result = await self._call_handler(operation, context)
+            async with self._app_context.costly_requests.turn(request.caller, request.client.address):
+                return await self._build_response(operation, context, await self._call_handler(operation, context))
         return await self._build_response(operation, context, result)
 
     async def _options_response(self, request: Request) -> Response:
@@ -272,7 +296,7 @@ class Endpoint:
         headers = request.headers
         credentials = headers.get(b"authorization") or headers.get(b"cookie")
         if credentials is None:
-            if request.rate_headers is None:  # an empty header
+            if request.rate_headers is None and not request.is_internal:  # an empty header
                 self._count_request(request)
             return
         address, limiter = request.client.address, self._app_context.rate_limiter
@@ -292,17 +316,23 @@ class Endpoint:
         """Raise `RateLimited` if the caller made too many requests."""
         cost = self._rate_costs.get(request.method, 1.0)
         if cost:
-            if b"if-none-match" in request.headers:
-                cost *= CONDITIONAL_SHARE
-            request.rate_headers = self._app_context.rate_limiter.admit(
-                request.caller.id, request.client.address, request.method, cost
-            )
+            self._count_cost(request, cost, is_reduced=True)
+
+    def _count_cost(self, request: Request, cost: float, *, is_reduced: bool) -> None:
+        """With `is_reduced`, a conditional request pays most of the cost later, unless its response is 304."""
+        if is_reduced and b"if-none-match" in request.headers:
+            request.unpaid_rate_cost += cost * (1 - CONDITIONAL_SHARE)
+            cost *= CONDITIONAL_SHARE
+        request.rate_headers = self._app_context.rate_limiter.admit(
+            request.caller.id, request.client.address, request.method, cost
+        )
 
     def _count_rest(self, request: Request) -> None:
         """Count the rest of a conditional request whose response was not 304."""
-        if request.rate_headers is not None:
-            cost = self._rate_costs.get(request.method, 1.0) * (1 - CONDITIONAL_SHARE)
-            self._app_context.rate_limiter.charge(request.caller.id, request.client.address, request.method, cost)
+        if request.unpaid_rate_cost:
+            self._app_context.rate_limiter.charge(
+                request.caller.id, request.client.address, request.method, request.unpaid_rate_cost
+            )
 
     def _parse(self, operation: Operation, request: Request, base_url: BaseURL) -> ParsedRequest:
         """Parse the head of a request, or reuse the result for an identical one."""

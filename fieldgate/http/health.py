@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate import __version__
+from fieldgate.concurrency import SharedCall
 from fieldgate.errors import Forbidden, ServiceUnavailable
 from fieldgate.http.injection import ClientAddress, HandlerContext
 from fieldgate.http.negotiation.formats import Format
@@ -88,12 +89,14 @@ class Readiness:
     """What `/readyz` reports: the result of a check, and fields that other parts of the service add."""
 
     def __init__(self, check: ReadinessCheck, details: Sequence[ReadinessDetails] = ()) -> None:
-        self._check = check
+        # There is no rate limit, so a flood must not become a flood of queries.
+        self._unready_reason = SharedCall(check.unready_reason)
+        self.details = SharedCall(self._load_details)
         self._details = details
 
     async def check(self) -> None:
         """Raise `NotReady` if this process cannot handle requests."""
-        reason = await self._check.unready_reason()
+        reason = await self._unready_reason()
         if reason is not None:
             raise NotReady(reason)
 
@@ -101,11 +104,11 @@ class Readiness:
         """For metrics: a check that takes too long counts as not ready."""
         try:
             async with asyncio.timeout(METRICS_CHECK_SECONDS):
-                return await self._check.unready_reason() is None
+                return await self._unready_reason() is None
         except TimeoutError:
             return False
 
-    async def details(self) -> dict[str, Any]:
+    async def _load_details(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}
         for provider in self._details:
             fields |= await provider()

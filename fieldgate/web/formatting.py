@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
+from functools import lru_cache
 
 from babel import Locale, dates, lists, numbers, units
 
@@ -10,6 +11,7 @@ from fieldgate.i18n.languages import Language
 MISSING = "–"  # what a table shows where there is no value
 _BYTE_UNITS = ("byte", "kilobyte", "megabyte", "gigabyte")
 _COMPACT_FROM = 10_000
+MAX_CACHED_TEXTS = 4096
 
 DateValue = str | date | None  # ISO 8601 from JSON, or a date or timestamp
 
@@ -22,7 +24,7 @@ class Formatter:
 
     def number(self, value: float | None) -> str:
         """1,234,567"""
-        return MISSING if value is None else numbers.format_decimal(value, locale=self._locale)
+        return MISSING if value is None else _format_number(value, self._locale)
 
     def compact(self, value: float | None) -> str:
         """3.2 million; small numbers in full."""
@@ -36,19 +38,19 @@ class Formatter:
         """3.2M, where space is scarce."""
         if value is None:
             return MISSING
-        return numbers.format_compact_decimal(value, format_type="short", locale=self._locale, fraction_digits=1)
+        return _format_short(value, self._locale)
 
     def percent(self, share: float | None) -> str:
         """41 % of a share between 0 and 1."""
         if share is None:
             return MISSING
         shown = min(share, 0.99) if 0.99 < share < 1 else share  # what is not complete is not 100 %
-        return numbers.format_percent(shown, locale=self._locale)
+        return _format_percent(shown, self._locale)
 
     def date(self, value: DateValue) -> str:
         """16 Nov 2026"""
         parsed = _parse(value)
-        return MISSING if parsed is None else dates.format_date(parsed, "medium", locale=self._locale)
+        return MISSING if parsed is None else _format_day(parsed.date(), self._locale)
 
     def datetime(self, value: DateValue) -> str:
         """16 Nov 2026, 14:02 UTC"""
@@ -56,7 +58,7 @@ class Formatter:
         if parsed is None:
             return MISSING
         time = dates.format_time(parsed, "short", locale=self._locale)
-        return f"{dates.format_date(parsed, 'medium', locale=self._locale)}, {time} UTC"
+        return f"{_format_day(parsed.date(), self._locale)}, {time} UTC"
 
     def since(self, value: DateValue) -> str:
         """3 days ago"""
@@ -88,6 +90,27 @@ class Formatter:
     def list(self, names: Iterable[str]) -> str:
         """Chad, Kenya and Sudan"""
         return lists.format_list([*names], locale=self._locale) or MISSING
+
+
+# A table has the same days and numbers again and again, and babel takes some 100 µs for each.
+@lru_cache(MAX_CACHED_TEXTS)
+def _format_number(value: float, locale: Locale) -> str:
+    return numbers.format_decimal(value, locale=locale)
+
+
+@lru_cache(MAX_CACHED_TEXTS)
+def _format_short(value: float, locale: Locale) -> str:
+    return numbers.format_compact_decimal(value, format_type="short", locale=locale, fraction_digits=1)
+
+
+@lru_cache(MAX_CACHED_TEXTS)
+def _format_percent(share: float, locale: Locale) -> str:
+    return numbers.format_percent(share, locale=locale)
+
+
+@lru_cache(MAX_CACHED_TEXTS)
+def _format_day(day: date, locale: Locale) -> str:
+    return dates.format_date(day, "medium", locale=locale)
 
 
 def _parse(value: DateValue) -> datetime | None:

@@ -1,5 +1,6 @@
 """Start page and API documentation."""
 
+import asyncio
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -82,7 +83,7 @@ async def openapi_json(request: ParsedRequest, document: OpenAPIDocument) -> Res
     depends_on=(),
 )
 async def openapi_yaml(request: ParsedRequest, document: OpenAPIDocument) -> Response:
-    body = document.as_yaml(request.base_url.url)
+    body = await asyncio.to_thread(document.as_yaml, request.base_url.url)
     return Response(200, [(b"content-type", b"application/yaml"), ENGLISH_CONTENT, NO_CACHE], body)
 
 

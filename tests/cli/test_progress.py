@@ -1,9 +1,11 @@
 """Progress of long commands whose output is not a terminal."""
 
 import os
+import pty
 import re
 import socket
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,22 @@ def test_demo_prints_lines(data: Path) -> None:
 
 def test_short_command_prints_none(data: Path) -> None:
     assert run_command("events", "demo", "1", data=data).stderr == ""
+
+
+def test_terminal_shows_the_step(data: Path) -> None:
+    """A terminal gets a bar, which is drawn for the last time at the end."""
+    ours, theirs = pty.openpty()
+    command: list[str | Path] = [FIELDGATE_COMMAND, "db", "copy", data / "fieldgate.db", data / "copy.db"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # the command has ended
+            while part := os.read(ours, 4096):
+                shown += part
+    os.close(ours)
+    assert process.returncode == 0, shown
+    assert b" rows)" in shown
 
 
 def progress_of_sync(data: Path, base_url: str, expected: str) -> str:

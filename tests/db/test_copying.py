@@ -1,5 +1,6 @@
 """Copies between databases: every row of every table, in all directions, also when interrupted anywhere."""
 
+import re
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
@@ -39,19 +40,23 @@ class Pair:
     def __init__(self, source: Database, target: Database) -> None:
         self.source = source
         self.target = target
+        self.steps: list[str] = []
 
     async def copy(self, stop_at: int = -1, **options: bool) -> CopyResult:
-        """Copy, and stop after some batches as if the process was killed."""
+        """Copy, and stop after some batches are written or compared, as if the process was killed."""
         calls = 0
 
         def count(_done: int, _total: int) -> None:
             nonlocal calls
-            calls += 1
+            calls += not self.steps[-1].startswith("checking")
             if calls == stop_at:
                 raise Interrupted
 
         chosen = {"restart": False, "live": False, **options}
-        return await copy_database(self.source, self.target, TABLES, **chosen, on_progress=count)
+        self.steps = []
+        return await copy_database(
+            self.source, self.target, TABLES, **chosen, on_progress=count, on_step=self.steps.append
+        )
 
 
 @asynccontextmanager
@@ -157,7 +162,7 @@ async def test_every_value_of_every_table(pair: Pair) -> None:
 
 async def test_interrupted_everywhere(pair: Pair) -> None:
     """Each run is stopped two batches after it continued, until one ends."""
-    runs, stop_at = 0, len(TABLES) + 2  # one report for each table that is checked
+    runs, stop_at = 0, 2
     while True:
         runs += 1
         try:
@@ -174,9 +179,21 @@ async def test_interrupted_everywhere(pair: Pair) -> None:
     await check_equal(pair)
 
 
+async def test_steps(pair: Pair) -> None:
+    with pytest.raises(Interrupted):
+        await pair.copy(5)
+    first, *others = pair.steps
+    assert re.fullmatch(rf"copying {TABLES[0].name} \(\d+ rows\)", first)
+    assert others[-1].startswith("copying")
+    await pair.copy()
+    assert pair.steps[0] == first.replace("copying", "checking what was copied of")
+    assert f"copying assets ({ROWS} rows)" in pair.steps
+    assert f"comparing assets ({ROWS} rows)" in pair.steps
+
+
 async def test_source_that_changed_since(pair: Pair) -> None:
     with pytest.raises(Interrupted):
-        await pair.copy(len(TABLES) + 30)
+        await pair.copy(30)
     async with pair.source.transaction() as connection:
         await connection.execute(text("UPDATE countries SET record_type = 12345 WHERE id = 1"))
     with pytest.raises(CopyError, match=r"changed since the copy began: countries.*--restart"):
@@ -229,7 +246,7 @@ async def test_another_source_does_not_continue_a_copy(
     pair: Pair, source_kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     with pytest.raises(Interrupted):
-        await pair.copy(len(TABLES) + 10)
+        await pair.copy(10)
     (tmp_path / "other").mkdir()
     async with pair_of((source_kind, "sqlite"), tmp_path / "other", request, is_filled=False) as other:
         other.target = pair.target

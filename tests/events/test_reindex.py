@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, delete, func, select, update
 
 from fieldgate.db import Database, DataVersions
 from fieldgate.db.lease import Lease, LeaseExpired
@@ -162,6 +162,22 @@ async def test_background_rebuild_ends_when_everything_is_current(database: Data
     await rebuilder.run_in_background()
     assert await count_old(database) == 0
     await rebuilder.run_in_background()
+
+
+async def test_log_of_a_rebuild_without_old_events(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+    """The first start logs nothing about events that do not exist."""
+    caplog.set_level("INFO", logger="fieldgate.db.rebuild")
+    await event_rebuilder(database, DataVersions(database)).run_in_background()
+    assert caplog.messages == []
+    await EventStore(database, DataVersions(database)).upsert(EVENTS)
+    async with database.transaction() as connection:
+        await connection.execute(delete(rebuilds))
+    await event_rebuilder(database, DataVersions(database)).run_in_background()
+    count = len(EVENTS)
+    assert caplog.messages == [
+        f"rebuilding events in format {EVENT_FORMAT}: {count} rows",
+        f"all {count} rows of events had format {EVENT_FORMAT} already",
+    ]
 
 
 async def test_background_rebuild_does_nothing_if_another_process_was_faster(

@@ -1,5 +1,6 @@
 """Clients that hold connections: silent, idle, dripping, reading slowly, or very many. Others are still served."""
 
+import re
 import resource
 import selectors
 import socket
@@ -149,12 +150,22 @@ def drip(connection: socket.socket, text: bytes, pause: float = 0.2) -> bytes:
     pytest.fail("The connection was not closed.")
 
 
+def count_closed(served: ServerProcess, reason: str) -> float:
+    """How many connections the server closed for a reason, by its metrics."""
+    with served.client() as client:
+        metrics = client.get("/metrics").text
+    found = re.search(rf'^fieldgate_connections_closed_total{{reason="{reason}"}} (\S+)$', metrics, re.MULTILINE)
+    assert found, metrics
+    return float(found[1])
+
+
 def test_silent_connections_of_one_address(served: ServerProcess, trial_report: TrialReport) -> None:
     started = time.monotonic()
     with many_connections(served, 1_100, [ATTACKER]) as silent:
         statuses = assert_served(served)
         seconds = time.monotonic() - started
         wait_until(lambda: count_open(silent) == 0)
+    assert count_closed(served, "address_share") > 0
     result = TrialResult(
         trial="1,100 silent connections", database="-", statuses=statuses, recovery_seconds=round(seconds, 1)
     )
@@ -262,8 +273,13 @@ def test_others_are_served_beside_slow_clients(
     served: ServerProcess, slow_clients: SlowClients, trial_report: TrialReport
 ) -> None:
     statuses = assert_served(served)
-    trial = "dripped headers and bodies, unread responses, idle and half-open connections"
-    trial_report.add(TrialResult(trial=trial, database="SQLite", statuses=statuses))
+    trial_report.add(
+        TrialResult(
+            trial="dripped headers and bodies, unread responses, idle and half-open connections",
+            database="SQLite",
+            statuses=statuses,
+        )
+    )
 
 
 def test_idle_connections_are_closed(slow_clients: SlowClients) -> None:
@@ -330,8 +346,11 @@ def test_flood_of_new_connections(served: ServerProcess, trial_report: TrialRepo
             for number in range(400):
                 stack.enter_context(connect(served, flooders[number % len(flooders)]))
             statuses = assert_served(served)
-    trial = "1,600 new connections as fast as possible, from four addresses"
-    trial_report.add(TrialResult(trial=trial, database="-", statuses=statuses))
+    trial_report.add(
+        TrialResult(
+            trial="1,600 new connections as fast as possible, from four addresses", database="-", statuses=statuses
+        )
+    )
 
 
 def test_idle_connections_of_many_addresses(patient: ServerProcess, trial_report: TrialReport) -> None:

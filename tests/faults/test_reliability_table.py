@@ -2,7 +2,9 @@
 
 import re
 
-from tests.faults.reliability_table import PAGE, Row, known_trials, merge, read_rows, row_of, write_rows
+import pytest
+
+from tests.faults.reliability_table import PAGE, Row, known_trials, merge, read_rows, row_of, trials_in, write_rows
 from tests.faults.trial_report import TrialResult
 
 PAGE_TEXT = "# Title\n\n<!-- trials: begin -->\n<!-- trials: end -->\n\nMore.\n"
@@ -16,6 +18,20 @@ def test_every_trial_has_a_row() -> None:
     rows = read_rows(PAGE.read_text())
     missing = [name.pattern for name in known_trials() if not any(name.fullmatch(row.trial) for row in rows)]
     assert not missing, f"run `make faults`; no row for {missing}"
+
+
+def test_names_with_values_are_patterns() -> None:
+    source = "TrialResult(database='-', trial=f'{count:,} (idle) connections{suffix}')\nTrialResult(trial='disk full')"
+    first, second = trials_in(source)
+    assert re.fullmatch(first, "5,000 (idle) connections")
+    assert not re.fullmatch(first, "5,000 silent connections")
+    assert second == "disk\\ full"
+
+
+@pytest.mark.parametrize("name", ["trial", "trial_name(fault)", "'disk ' + state"])
+def test_name_that_is_computed_elsewhere_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="write the name of the trial"):
+        list(trials_in(f"TrialResult(trial={name}, database='-')"))
 
 
 def test_nothing_was_lost_or_duplicated() -> None:
@@ -37,13 +53,13 @@ def test_rows_survive_writing_and_reading() -> None:
 
 def test_rows_of_trials_that_were_not_run_stay() -> None:
     known = [re.compile("second"), re.compile("first, .+")]
-    old = [row("first, 20 %"), row("second"), row("named by a variable")]
+    old = [row("first, 20 %"), row("second"), row("no longer tried")]
     new = [row("second", acknowledged=7), row("second", "PostgreSQL")]
     merged = merge(old, new, known)
     assert [each.key for each in merged] == [
         ("second", "PostgreSQL"),
         ("second", "SQLite"),
         ("first, 20 %", "SQLite"),
-        ("named by a variable", "SQLite"),
+        ("no longer tried", "SQLite"),
     ]
     assert merged[1].acknowledged == "7"

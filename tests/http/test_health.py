@@ -57,3 +57,18 @@ async def test_readyz_without_readiness_is_503() -> None:
         "detail": "The disk of the database is full, so nothing can be saved. Please try again later.",
         "reason": "disk_full",
     }
+
+
+async def test_parallel_requests_share_a_check() -> None:
+    class CountedCheck(FixedCheck):
+        count = 0
+
+        async def unready_reason(self) -> Outage | None:
+            self.count += 1
+            await asyncio.sleep(0)
+            return await super().unready_reason()
+
+    check = CountedCheck(None)
+    readiness = Readiness(check)
+    await asyncio.gather(*(readiness.check() for _ in range(50)))
+    assert check.count == 1

@@ -5,14 +5,14 @@ Memory holds one batch of records and the ids of all. Slow work runs in threads,
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 
 import msgspec
 
-from fieldgate.concurrency import NoFreeSlot, OwnShareUsed, SharedSlots, SlotHolder, SlotShares
+from fieldgate.concurrency import MeasuredTransfer, NoFreeSlot, OwnShareUsed, SharedSlots, SlotHolder, SlotShares
 from fieldgate.errors import ServiceUnavailable, TooManyRequests
-from fieldgate.events.document_templates import TemplateRenderer
 from fieldgate.events.event_writer import HISTORY_RETENTION
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.serializers import Chunks, EventSerializer, RecordBatches
@@ -21,11 +21,13 @@ from fieldgate.events.search.event_search import MAX_ATTEMPTS, EventSearch, Even
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.search.int_arrays import Int64Array
 from fieldgate.events.store import EventStore
+from fieldgate.events.stored_documents import DocumentRenderer, RecordShape
 from fieldgate.events.versioned_reads import SnapshotExpired
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.pagination import PageRequest
+from fieldgate.runtime.outgoing_transfer import OutgoingTransfer
 
 BATCH_SIZE = 500  # events
 ID_BATCH_SIZE = 20_000
@@ -36,12 +38,14 @@ EXPORT_SHARES = SlotShares(
     per_user=2,
     per_address=2,
     reserved_for_users=1,
-    wait_seconds=10.0,
+    wait_seconds=15.0,  # longer than it takes to see that a client is slow
     max_waiting=16,
 )
 RETRY_SECONDS = 60
 # Half of the time for which an earlier state can be read.
 MAX_SNAPSHOT_AGE_SECONDS = HISTORY_RETENTION.total_seconds() / 2
+
+log = logging.getLogger(__name__)
 
 
 class _ExportState(msgspec.Struct):
@@ -49,7 +53,7 @@ class _ExportState(msgspec.Struct):
 
     ids: Int64Array
     version: int
-    renderer: TemplateRenderer
+    renderer: DocumentRenderer
     started_at: float
     offset: int = 0  # in `ids`; removing the ids already exported would copy the rest each time
 
@@ -65,10 +69,13 @@ class EventExporter:
         shares: SlotShares = EXPORT_SHARES,
         batch_size: int = BATCH_SIZE,
         max_snapshot_age: float = MAX_SNAPSHOT_AGE_SECONDS,
+        on_broken_off: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_broken_off` is called for each export that gives way to another one."""
         self._search = search
         self._store = store
-        self._slots = SharedSlots(shares)
+        self._slots = SharedSlots(shares, self._record_broken_off)
+        self._on_broken_off = on_broken_off
         self._batch_size = batch_size
         self._max_snapshot_age = max_snapshot_age
 
@@ -79,11 +86,15 @@ class EventExporter:
         serializer: EventSerializer,
         context: FileContext,
         holder: SlotHolder,
+        transfer: OutgoingTransfer | None = None,
     ) -> Chunks:
-        """Yield the file in chunks. A slot of the holder is taken until the file is complete or the client is gone."""
+        """Yield the file in chunks. A slot of the holder is taken until the file is complete or the client is gone.
+
+        A transfer that is slow is broken off if all slots are taken and somebody without an export waits.
+        """
         try:
-            async with self._slots.slot(holder):
-                records = self._record_batches(filters, scope, context.language)
+            async with self._slots.slot(holder, transfer):
+                records = self._record_batches(filters, scope, context.language, serializer.shape)
                 async with aclosing(records), aclosing(serializer.stream(records, context)) as chunks:
                     async for chunk in chunks:
                         yield chunk
@@ -103,8 +114,18 @@ class EventExporter:
                 Message("Too many exports are running. Please try again in a minute."), RETRY_SECONDS
             ) from None
 
-    async def _record_batches(self, filters: EventFilters, scope: ViewerScope, language: Language) -> RecordBatches:
-        """Yield all matching records in batches.
+    def _record_broken_off(self, holder: SlotHolder, transfer: MeasuredTransfer) -> None:
+        kind = "user" if holder.is_user else "address"
+        log.warning(
+            "An export was broken off: its client (%s %s) reads %d bytes a second, and others wait",
+            kind, holder.key, transfer.rate,
+        )  # fmt: skip
+        self._on_broken_off()
+
+    async def _record_batches(
+        self, filters: EventFilters, scope: ViewerScope, language: Language, shape: RecordShape
+    ) -> RecordBatches:
+        """Yield all matching records in batches; rows are joined, those of a batch are one element.
 
         Records are read from the data version at the start of the export, as long as that is available. After that,
         the remaining records are read from the current data: events that no longer match are left out, and events
@@ -124,7 +145,7 @@ class EventExporter:
                 raise ServiceUnavailable
             state.offset += self._batch_size
             if documents:
-                yield await asyncio.to_thread(_render_records, state.renderer, documents, scope)
+                yield await asyncio.to_thread(_render_batch, state.renderer, documents, scope, shape)
 
     async def _load_state(self, filters: EventFilters, scope: ViewerScope, language: Language) -> _ExportState:
         started_at = _clock()
@@ -145,7 +166,7 @@ class EventExporter:
             count, batch = await snapshot.matching_ids(filters, scope, language, PageRequest(ID_BATCH_SIZE, offset))
             ids.extend(batch)
             await asyncio.sleep(0)
-        renderer = TemplateRenderer(snapshot.reference_data, language)
+        renderer = DocumentRenderer(snapshot.reference_data, language)
         return _ExportState(ids, snapshot.index_version.version, renderer, started_at)
 
     async def _refresh_state(
@@ -164,8 +185,12 @@ def _remaining_ids(old: _ExportState, current: Int64Array) -> Int64Array:
     return int_arrays.intersect(old.ids[old.offset :], current)
 
 
-def _render_records(renderer: TemplateRenderer, templates: Sequence[bytes], scope: ViewerScope) -> list[bytes]:
-    return [renderer.render(document, scope) for document in templates]
+def _render_batch(
+    renderer: DocumentRenderer, documents: Sequence[bytes], scope: ViewerScope, shape: RecordShape
+) -> list[bytes]:
+    if shape is RecordShape.ROW:
+        return [renderer.render_joined_rows(documents, scope)]
+    return renderer.render(documents, scope, shape)
 
 
 def _clock() -> float:

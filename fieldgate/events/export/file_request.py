@@ -21,6 +21,7 @@ from fieldgate.reference.reference_data import ReferenceData
 
 LIST_PATH = "/api/v2/event/"
 
+_TABLE_FORMATS = (Format.CSV, Format.XLSX)
 # Parameters that do not change which events are in a list.
 _NOT_FILTERS = PAGING_PARAMETERS | {"format", "ordering", "tableau", "hxl", "bom"}
 
@@ -38,6 +39,10 @@ check_filters(FileFilters)
 async def file_context(request: ParsedRequest, query: FileFilters, reference_data: ReferenceData) -> FileContext:
     if request.format is Format.GEOJSON:
         await asyncio.to_thread(packaged_positions)  # the first call reads files
+    if request.format in _TABLE_FORMATS:  # only these have options, and they need nothing else
+        return FileContext(
+            language=request.language, reference_data=reference_data, with_hashtags=query.hxl, with_bom=query.bom
+        )
     given = request.query_params.items()
     filters = [(name, value) for name, value in given if name not in _NOT_FILTERS and value]
     list_url = request.base_url.url + LIST_PATH
@@ -48,8 +53,6 @@ async def file_context(request: ParsedRequest, query: FileFilters, reference_dat
         self_url=f"{request.url}?{encode_query(given)}" if given else request.url,
         list_url=f"{list_url}?{encode_query(filters)}" if filters else list_url,
         title=filter_title(query, reference_data, request.language),
-        with_hashtags=query.hxl,
-        with_bom=query.bom,
     )
 
 

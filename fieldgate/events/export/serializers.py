@@ -12,7 +12,8 @@ from fieldgate.events.export import atom, geojson
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.hxl import HASHTAG_ROW
 from fieldgate.events.export.xlsx import write_xlsx
-from fieldgate.events.record_shapes import COLUMNS, to_rows
+from fieldgate.events.record_shapes import COLUMNS
+from fieldgate.events.stored_documents import RecordShape
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.pagination import PageEncoder
@@ -25,13 +26,14 @@ RecordEncoder = Callable[[Sequence[bytes], FileContext], bytes]
 
 
 class EventSerializer(msgspec.Struct, frozen=True):
-    """Writes event records, given as JSON, in one format."""
+    """Writes events in one format."""
 
     format: Format
     stream: Callable[[RecordBatches, FileContext], Chunks]  # writes an export
     encode_page: RecordEncoder | None = None  # encodes a list page; None if the format is for exports only
     is_flat: bool = False  # nested values are joined in any case: `tableau=true` changes nothing
     ordering: str = ""  # the only order of the format, if it has one
+    shape: RecordShape = RecordShape.RECORD  # what it writes: JSON records, or rows of CSV
 
     def page_encoder(self, context: FileContext) -> PageEncoder | None:
         """What encodes a list page once the URLs of the pages around it are known."""
@@ -83,27 +85,36 @@ def row_serializer(
     encode_page: RecordEncoder | None = None,
     is_flat: bool = False,
     ordering: str = "",
+    shape: RecordShape = RecordShape.RECORD,
 ) -> EventSerializer:
     """Make the serializer of a row format. `encode_page` is for formats whose pages differ from their exports."""
-    return EventSerializer(format_, rows.stream, encode_page or rows.encode, is_flat, ordering)
+    return EventSerializer(format_, rows.stream, encode_page or rows.encode, is_flat, ordering, shape)
+
+
+_CSV_HEADER, _CSV_HASHTAGS = encode_csv([COLUMNS]), encode_csv([HASHTAG_ROW])
 
 
 def _encode_csv_start(_: Sequence[bytes], context: FileContext) -> bytes:
-    header = encode_csv([COLUMNS, HASHTAG_ROW] if context.with_hashtags else [COLUMNS])
+    header = _CSV_HEADER + _CSV_HASHTAGS if context.with_hashtags else _CSV_HEADER
     return BYTE_ORDER_MARK + header if context.with_bom else header
 
 
-def _encode_csv_rows(records: Sequence[bytes], _: FileContext) -> bytes:
-    return encode_csv(to_rows(records))
+def _encode_csv_rows(rows: Sequence[bytes], _: FileContext) -> bytes:
+    return b"".join(rows)
 
 
 def _encode_ndjson_rows(records: Sequence[bytes], _: FileContext) -> bytes:
     return b"".join([record + b"\n" for record in records])
 
 
-CSV = row_serializer(Format.CSV, RowFormat(encode_start=_encode_csv_start, encode_rows=_encode_csv_rows), is_flat=True)
+CSV = row_serializer(
+    Format.CSV,
+    RowFormat(encode_start=_encode_csv_start, encode_rows=_encode_csv_rows),
+    is_flat=True,
+    shape=RecordShape.ROW,
+)
 NDJSON = row_serializer(Format.NDJSON, RowFormat(encode_rows=_encode_ndjson_rows))
-XLSX = EventSerializer(Format.XLSX, write_xlsx, is_flat=True)
+XLSX = EventSerializer(Format.XLSX, write_xlsx, is_flat=True, shape=RecordShape.ROW)
 GEOJSON = row_serializer(
     Format.GEOJSON,
     RowFormat(

@@ -16,7 +16,6 @@ from pyroaring import BitMap
 from fieldgate.cache import BoundedCache
 from fieldgate.db import DataVersions, Snapshot
 from fieldgate.errors import ServiceUnavailable
-from fieldgate.events.document_templates import TemplateRenderer
 from fieldgate.events.event_writer import TOPIC
 from fieldgate.events.figures import FIGURES_MARK
 from fieldgate.events.search.bindings import unfinished_filters, unfinished_orderings
@@ -26,6 +25,7 @@ from fieldgate.events.search.ordering_fields import ORDERINGS, SourceOrdering
 from fieldgate.events.search.record_cache import RecordCache
 from fieldgate.events.search.sql_filters import SQL_FILTERS, SqlFilterContext
 from fieldgate.events.store import EventStore
+from fieldgate.events.stored_documents import DocumentRenderer, RecordShape
 from fieldgate.events.versioned_reads import IndexVersion, SnapshotExpired
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
@@ -108,29 +108,37 @@ class EventSnapshot:
         self._match_facets = lru_cache(MAX_CACHED_SELECTIONS)(partial(_match_facets, self.context))
         self._unfinished_filters = unfinished_filters(index_version.format)
         self._unfinished_orderings = unfinished_orderings(index_version.format)
-        self._renderers = {language: TemplateRenderer(reference_data, language) for language in Language}
+        self._renderers = {language: DocumentRenderer(reference_data, language) for language in Language}
 
     def render(self, template: bytes, language: Language, scope: ViewerScope) -> bytes:
         """Render a template as a caller may see it."""
-        return self._renderers[language].render(template, scope)
+        return self._renderers[language].templates.render(template, scope)
 
-    async def records(self, ids: Sequence[int], language: Language, scope: ViewerScope) -> list[bytes]:
-        """The records of these events as a caller may see them."""
-        variant = (language, scope)
+    async def records(
+        self, ids: Sequence[int], language: Language, scope: ViewerScope, shape: RecordShape = RecordShape.RECORD
+    ) -> list[bytes]:
+        """The records or rows of these events as a caller may see them."""
+        variant = (language, scope, shape)
         found = self.record_cache.get(variant, ids)
         if all(found):
             return cast(list[bytes], found)
         missing = [number for number, record in zip(ids, found, strict=True) if record is None]
         documents = await self._store.documents(missing, self.index_version.version)
-        renderer = self._renderers[language]
-        rendered = {number: renderer.render(each, scope) for number, each in zip(missing, documents, strict=True)}
+        rendered = dict(zip(missing, self._renderers[language].render(documents, scope, shape), strict=True))
         self.record_cache.put(variant, rendered)
         return [record or rendered[number] for number, record in zip(ids, found, strict=True)]
 
-    async def find(self, filters: EventFilters, scope: ViewerScope, language: Language, page: PageRequest) -> EventPage:
+    async def find(
+        self,
+        filters: EventFilters,
+        scope: ViewerScope,
+        language: Language,
+        page: PageRequest,
+        shape: RecordShape = RecordShape.RECORD,
+    ) -> EventPage:
         """A page of the matching events."""
         count, numbers = await self.matching_ids(filters, scope, language, page)
-        return EventPage(count, await self.records(numbers, language, scope), self.versions)
+        return EventPage(count, await self.records(numbers, language, scope, shape), self.versions)
 
     async def matching_ids(
         self, filters: EventFilters, scope: ViewerScope, language: Language, page: PageRequest
@@ -255,12 +263,13 @@ class EventSearch:
         language: Language,
         page: PageRequest,
         snapshot: EventSnapshot | None = None,
+        shape: RecordShape = RecordShape.RECORD,
     ) -> EventPage:
         """A page of the matching events; from the given snapshot, if it can still be read."""
         snapshot = snapshot or await self.snapshot()
         for _ in range(MAX_ATTEMPTS):
             with suppress(SnapshotExpired):
-                return await snapshot.find(filters, scope, language, page)
+                return await snapshot.find(filters, scope, language, page, shape)
             snapshot = await self.consistent_snapshot(filters, language)
         raise ServiceUnavailable
 

@@ -1,6 +1,7 @@
 """The OpenAPI 3.1 document, generated from the operations."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -40,6 +41,10 @@ API_DESCRIPTION = "\n".join(
 )
 
 
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # PyYAML may be built without its library in C
+_PLACEHOLDER_URL = b"http://base-url.invalid"  # in the prepared YAML
+
+
 class OpenAPIDocument:
     """The OpenAPI document of a set of operations. The base URL is filled in for each request."""
 
@@ -51,8 +56,13 @@ class OpenAPIDocument:
         return resolve_links(self._prepared, base_url.encode(), b"")
 
     def as_yaml(self, base_url: str) -> bytes:
-        document = msgspec.json.decode(self.as_json(base_url))
-        text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
+        """Takes a second at the first call: call it in a thread."""
+        return self._prepared_yaml.replace(_PLACEHOLDER_URL, base_url.encode())
+
+    @cached_property
+    def _prepared_yaml(self) -> bytes:
+        document = msgspec.json.decode(self.as_json(_PLACEHOLDER_URL.decode()))
+        text: str = yaml.dump(document, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=110)
         return text.encode()
 
 

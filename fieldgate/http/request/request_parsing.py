@@ -16,6 +16,7 @@ from fieldgate.http.operations import Operation, ResponseKind
 from fieldgate.http.request import dry_run, query_string
 from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request.page_parsing import parse_page
+from fieldgate.http.request.request_costs import extra_cost
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.http.response import compression
 from fieldgate.http.response.links import quote_path
@@ -63,6 +64,7 @@ class ParsedRequest(msgspec.Struct, frozen=True):
     page: PageRequest
     query: msgspec.Struct | None
     cache_key: bytes  # equal for requests with the same response
+    extra_cost: float  # of the rate limit; 0 if the response takes little time to make
 
     @property
     def url(self) -> str:
@@ -98,6 +100,7 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
         language = negotiate(head.language_cookie)
     path = quote_path(head.path.decode("latin-1"), safe="%")  # keep what is already quoted
     encoding = compression.negotiate_encoding(head.accept_encoding)
+    page = parse_page(given) if operation.response.kind is ResponseKind.LIST else PageRequest()
     return ParsedRequest(
         language=language,
         format=chosen,
@@ -108,9 +111,10 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
         query_params=given,
         unknown_parameters=tuple(unknown),
         is_strict=is_strict,
-        page=parse_page(given) if operation.response.kind is ResponseKind.LIST else PageRequest(),
+        page=page,
         query=parse_struct(operation.query_type, given, blank_is_absent=True) if operation.query_type else None,
         cache_key=_pack((head.base_url.url, path, given, language.value, chosen.query_value, encoding, is_strict)),
+        extra_cost=extra_cost(operation, chosen, page),
     )
 
 

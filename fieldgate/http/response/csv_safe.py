@@ -8,7 +8,8 @@ A text that begins with apostrophes before a formula gets one more, so that `une
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 
 # Some spreadsheets leave out white space, control characters and characters without width at the start of a cell. In
 # some languages Excel also takes the wide signs. The client library has the same pattern; a test compares the two.
@@ -23,6 +24,19 @@ def encode_csv(rows: Iterable[Sequence[CSVCell]]) -> bytes:
     text = io.StringIO(newline="")
     csv.writer(text).writerows([["" if cell is None else _escape_formula(cell) for cell in row] for row in rows])
     return text.getvalue().encode()
+
+
+def encode_cells(*cells: CSVCell) -> bytes:
+    """Encode cells for the middle of a row: without the end of the line."""
+    # A row of one empty cell would be quoted, so there is one more cell.
+    return encode_csv([[*cells, None]])[: -len(b",\r\n")]
+
+
+def decode_csv(encoded: bytes) -> Iterator[list[str]]:
+    """The rows that `encode_csv` encoded, as texts."""
+    csv.field_size_limit(sys.maxsize)  # of all readers of this process; others limit the size of what they read
+    for row in csv.reader(io.StringIO(encoded.decode(), newline="")):
+        yield [unescape_formula(cell) if cell[:1] == "'" else cell for cell in row]
 
 
 def _escape_formula(cell: CSVCell) -> CSVCell:

@@ -108,7 +108,7 @@ class ResponseBuilder:
             headers += _list_headers(parsed, next_page, previous_page)
             headers.append((b"fieldgate-data-version", context.data_version))
             if result.encode_page is not None:
-                records = _resolved_records(parsed, result)
+                records = encode_records(result)
                 is_long = len(records) > ENCODE_IN_THREAD_THRESHOLD_RECORDS
                 body = await run_in_thread_if(is_long, result.encode_page, records, next_page, previous_page)
                 return self._serialized_list(operation, parsed, headers, body, etag)
@@ -205,7 +205,9 @@ class ResponseBuilder:
             etag = b""
         else:
             etag = response.etag or etag or responses.make_body_etag(response.body)
-        return Response(response.status, [*headers, *response.headers], response.body, etag, response.stream)
+        return Response(
+            response.status, [*headers, *response.headers], response.body, etag, response.stream, response.transfer
+        )
 
     async def _html_response(self, context: PageContext) -> Response:
         """An HTML page. It shows who is logged in, so it is private to the caller."""
@@ -225,16 +227,11 @@ class ResponseBuilder:
         return Response(page.status or status, headers, page.body, etag)
 
 
-def _resolved_records(request: ParsedRequest, result: ListResult[Any]) -> list[bytes]:
-    base_url = request.base_url.url.encode()
-    return [links.resolve_links(each, base_url, request.format_query) for each in encode_records(result)]
-
-
 def _as_bytes(response: Response) -> Response:
     """The same file as `application/octet-stream`."""
     others = [header for header in response.headers if header[0] != b"content-type"]
     headers = [*others, (b"content-type", Format.BYTES.content_type)]
-    return Response(response.status, headers, response.body, response.etag, response.stream)
+    return msgspec.structs.replace(response, headers=headers)
 
 
 def _list_headers(request: ParsedRequest, next_page: str | None, previous_page: str | None) -> list[Header]:

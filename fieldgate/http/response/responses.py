@@ -16,6 +16,7 @@ from fieldgate.errors import Header, RequestTimeout
 from fieldgate.http.request.active_requests import Client
 from fieldgate.http.response import compression
 from fieldgate.i18n.languages import Language
+from fieldgate.runtime.outgoing_transfer import OutgoingTransfer
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
@@ -23,8 +24,9 @@ Send = Callable[[Any], Awaitable[None]]
 STREAM_SEND_TIMEOUT_SECONDS = 5 * 60  # for one chunk of a stream
 
 # The HTTP server copies what it gets and keeps it until the client has read it. Of a larger body it gets one part after
-# the other.
-SLICE_BYTES = 256 * 1024
+# the other, and keeps some of them.
+MAX_WHOLE_BYTES = 256 * 1024
+SLICE_BYTES = 64 * 1024
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")  # the order of the Allow header
 
@@ -58,6 +60,8 @@ class Response(msgspec.Struct):
     etag: bytes = b""
     # Chunks that follow the body, generated while they are sent. After an empty chunk only the connection is checked.
     stream: AsyncGenerator[bytes, None] | None = None
+    # Measures how fast the client reads the stream.
+    transfer: OutgoingTransfer | None = None
 
     @property
     def size(self) -> int:
@@ -173,7 +177,7 @@ class SlicedSend:
 
     async def __call__(self, event: Any) -> None:
         body = event.get("body", b"")
-        if len(body) <= SLICE_BYTES:
+        if len(body) <= MAX_WHOLE_BYTES:
             await self._send(event)
             return
         self._waiting.add(self._client)

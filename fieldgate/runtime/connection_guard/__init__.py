@@ -5,6 +5,7 @@ requests cost nothing more. `rules` decides, `sockets` reads and closes (Linux),
 """
 
 from fieldgate.runtime.connection_guard.guard import ConnectionGuard
-from fieldgate.runtime.connection_guard.rules import Activity, ConnectionLimits
+from fieldgate.runtime.connection_guard.rules import Activity, CloseReason, ConnectionLimits
+from fieldgate.runtime.connection_guard.sockets import reset_connection
 
-__all__ = ["Activity", "ConnectionGuard", "ConnectionLimits"]
+__all__ = ["Activity", "CloseReason", "ConnectionGuard", "ConnectionLimits", "reset_connection"]

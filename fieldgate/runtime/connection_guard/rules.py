@@ -55,6 +55,11 @@ class CloseReason(Enum):
     ADDRESS_SHARE = "too many from one address"
     TOTAL = "too many in all"
 
+    @property
+    def label(self) -> str:
+        """The reason in metrics."""
+        return self.name.lower()
+
 
 class Observation(NamedTuple):
     """What is known about a connection at one moment. Bytes count from its start."""

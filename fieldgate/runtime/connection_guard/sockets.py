@@ -19,6 +19,7 @@ FD_FOLDER = Path("/proc/self/fd")
 SO_COOKIE = 57  # a number of the socket that is never used again; the numbers of descriptors are
 # struct tcp_info: unacked; bytes_acked, bytes_received; notsent_bytes; bytes_sent, bytes_retrans (Linux 4.19)
 _TCP_INFO = struct.Struct("=24xI92xQQ8xI52xQQ")
+_NO_ADDRESS = struct.pack("=H14x", socket.AF_UNSPEC)  # connecting to it resets a connection
 _IPV4 = struct.Struct("!2xH4s")
 _IPV6 = struct.Struct("!2xH4x16s")
 
@@ -40,6 +41,7 @@ class SocketReader:
         self._getsockopt, self._getsockname, self._getpeername = (
             library.getsockopt, library.getsockname, library.getpeername,
         )  # fmt: skip
+        self._connect = library.connect
         self._getdents = getattr(ctypes.CDLL(None), "getdents64", None)  # not in every C library
         self._names = ctypes.create_string_buffer(64 * 1024)
         self._info = ctypes.create_string_buffer(_TCP_INFO.size)
@@ -106,10 +108,21 @@ class SocketReader:
         port, packed = layout.unpack_from(self._address)
         return socket.inet_ntop(family, packed), port
 
-    def close(self, descriptor: int, cookie: int) -> bool:
+    def limit_send_buffer(self, descriptor: int, size: int) -> None:
+        """If this is a listening socket, let the system keep this much at most for each new connection, doubled."""
+        try:
+            listener = socket.socket(fileno=os.dup(descriptor))
+        except OSError:
+            return
+        with closing(listener):
+            if listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size)
+
+    def close(self, descriptor: int, cookie: int, *, is_reset: bool = False) -> bool:
         """Break off a connection, if the descriptor still belongs to it; return whether it did.
 
-        The HTTP server notices and closes its descriptor. What was not sent yet is discarded.
+        The HTTP server notices and closes its descriptor. What was not sent yet is discarded. A client that waits for
+        more sees the end of the response, or a reset if that is asked for.
         """
         try:
             copy = os.dup(descriptor)  # from here on it cannot become another connection
@@ -119,12 +132,31 @@ class SocketReader:
             os.close(copy)
             return False
         with closing(socket.socket(fileno=copy)) as connection:
+            if is_reset:
+                return bool(self._connect(copy, _NO_ADDRESS, len(_NO_ADDRESS)) == 0)
             try:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 connection.shutdown(socket.SHUT_RDWR)
             except OSError:  # closed by the other side in the meantime
                 return False
         return True
+
+
+def reset_connection(port: int, client: tuple[str, str]) -> bool:
+    """Break off the connection of a client (address, port) to a port of this process; return whether it was found.
+
+    Looks at all descriptors, so it is for rare cases.
+    """
+    if sys.platform != "linux":
+        return False
+    reader = SocketReader()
+    for descriptor in reader.descriptors():
+        cookie = reader.cookie(descriptor)
+        if cookie and reader.local_port(descriptor) == port:
+            peer = reader.peer(descriptor)
+            if peer is not None and (peer[0], str(peer[1])) == client:
+                return reader.close(descriptor, cookie, is_reset=True)
+    return False
 
 
 def count_descriptors() -> int:

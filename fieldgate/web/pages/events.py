@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from fieldgate.concurrency import run_in_thread_if
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.response.links import encode_query
 from fieldgate.i18n.languages import Language
@@ -66,6 +67,7 @@ COLUMNS: Sequence[tuple[str, Message, str]] = (  # name in `ordering`, title, cl
 DESCENDING_FIRST = frozenset({"ifrc_severity_level", "disaster_start_date", "num_affected", "updated_at"})
 DEFAULT_ORDERING = "-disaster_start_date"
 MAX_COUNTRIES_SHOWN = 3
+MAX_ROWS_ON_LOOP = 200  # more rows would delay other requests
 SEVERITY_CHOICES = ("0", "1", "2", "1,2")
 
 
@@ -100,6 +102,7 @@ async def load_event_list(page: Page, api: InternalAPI) -> Mapping[str, Any] | R
     if typed is not None and not typed.errors:
         encoded = encode_query(typed.params.items())
         return Redirect(page.request.path + ("?" + encoded if encoded else ""))
+    records = page.record["results"]
     filters = active_filters(params)
     names = await load_names(params, api)
     summary = await load_summary(api, filters)
@@ -119,7 +122,7 @@ async def load_event_list(page: Page, api: InternalAPI) -> Mapping[str, Any] | R
         "exports": _links(EXPORTS, filters, language),
         "program_links": _links(PROGRAM_LINKS, filters, language),
         "columns": _columns(params, language),
-        "rows": [_to_row(record, params, language) for record in page.record["results"]],
+        "rows": await run_in_thread_if(len(records) > MAX_ROWS_ON_LOOP, _to_rows, records, params, language),
         "choices": _choices(params, names, language),
         "periods": [(value, translate(period[0], language)) for value, period in PERIODS.items()],
         "typed": _typed_values(params, typed is not None),
@@ -165,6 +168,10 @@ def _columns(params: Mapping[str, str], language: Language) -> list[Column]:
             url = query_with(params, {"ordering": name if is_descending else f"-{name}"})
         columns.append(Column(translate(title, language), url, sort, class_name))
     return columns
+
+
+def _to_rows(records: Sequence[Mapping[str, Any]], params: Mapping[str, str], language: Language) -> list[EventRow]:
+    return [_to_row(record, params, language) for record in records]
 
 
 def _to_row(record: Mapping[str, Any], params: Mapping[str, str], language: Language) -> EventRow:

@@ -30,5 +30,5 @@ async def test_taken_slugs_do_not_block_other_records(database: Database) -> Non
     assert result == BulkWriteResult(created=1, changed=2, failed=27)
     assert len(parsed) == len(set(parsed)) == 30, "each is parsed once"
     assert sorted(failures) == sorted(["event 3", "event 4", *(f"event {id_ + 100}" for id_ in range(6, 31))])
-    holders = [await store.by_slug(slug) for slug in ("s1", "s2", "s3", "s4", "free")]
-    assert [each and each.id for each in holders] == [2, 1, 3, 4, 500]
+    holders = [await store.find(slug) for slug in ("s1", "s2", "s3", "s4", "free")]
+    assert [each and each.event.id for each in holders] == [2, 1, 3, 4, 500]

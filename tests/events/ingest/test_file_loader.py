@@ -15,8 +15,10 @@ from fieldgate.events.export.serializers import CSV, NDJSON, EventSerializer
 from fieldgate.events.ingest.bulk_write import BulkWriteResult, WriteFailure
 from fieldgate.events.ingest.file_loader import LoadOptions, load, read_records
 from fieldgate.events.model import Appeal, Event
+from fieldgate.events.record_shapes import to_rows
 from fieldgate.events.store import EventStore
 from fieldgate.events.visibility import FULL_SCOPE
+from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import ReferenceStore
@@ -72,7 +74,12 @@ def encoder(serializer: EventSerializer, **options: Any) -> Callable[[list[bytes
     return lambda records: encode_page(records, None, None)
 
 
-as_csv, as_ndjson = encoder(CSV), encoder(NDJSON)
+def csv_encoder(**options: Any) -> Callable[[list[bytes]], bytes]:
+    encode = encoder(CSV, **options)
+    return lambda records: encode([encode_csv(to_rows(records))])
+
+
+as_csv, as_ndjson = csv_encoder(), encoder(NDJSON)
 FILE_KINDS: dict[str, Callable[[list[bytes]], bytes]] = {
     "page": page,
     "indented page": lambda records: msgspec.json.format(page(records)),
@@ -80,8 +87,8 @@ FILE_KINDS: dict[str, Callable[[list[bytes]], bytes]] = {
     "array": lambda records: b"[" + b",".join(records) + b"]",
     "ndjson": as_ndjson,
     "csv": as_csv,
-    "csv of Excel": encoder(CSV, with_bom=True),
-    "csv with hashtags": encoder(CSV, with_hashtags=True, with_bom=True),
+    "csv of Excel": csv_encoder(with_bom=True),
+    "csv with hashtags": csv_encoder(with_hashtags=True, with_bom=True),
     "gz": lambda records: gzip.compress(as_ndjson(records)),
     "csv.gz": lambda records: gzip.compress(as_csv(records)),
 }

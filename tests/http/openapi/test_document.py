@@ -92,6 +92,12 @@ async def test_json_and_yaml_documents_are_equal(service: Service) -> None:
     assert as_json["servers"][0]["url"] == BASE_URL
 
 
+@pytest.mark.parametrize("base_url", ["http://[::1]:8000", "https://data.example.org/a%20b/c", "http://10.0.0.1"])
+def test_yaml_has_the_base_url_of_the_request(base_url: str) -> None:
+    prepared = OpenAPIDocument(operations())
+    assert yaml.safe_load(prepared.as_yaml(base_url)) == msgspec.json.decode(prepared.as_json(base_url))
+
+
 def test_each_media_type_of_a_body_has_its_own_schema() -> None:
     described = document()
     content = described["paths"]["/api/v2/imports/"]["post"]["requestBody"]["content"]

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fieldgate.http.response import csv_safe
-from fieldgate.http.response.csv_safe import encode_csv, unescape_formula
+from fieldgate.http.response.csv_safe import decode_csv, encode_cells, encode_csv, unescape_formula
 
 SIGNS = "=+-@＝＋－＠﹦﹢﹣﹫"
 # What spreadsheets leave out at the start of a cell: white space, control characters, characters without width.
@@ -52,6 +52,22 @@ def test_what_is_written_is_read_back(text: str) -> None:
     cell = read_cell(encode_csv([[text, "end"]]))
     assert not looks_like_formula(cell)
     assert unescape_formula(cell) == text
+
+
+@given(st.lists(st.lists(texts, min_size=2, max_size=3), max_size=4))
+def test_rows_are_decoded_as_they_were(rows: list[list[str]]) -> None:
+    assert list(decode_csv(encode_csv(rows))) == rows
+
+
+def test_very_long_cells_are_decoded() -> None:
+    row = ["x" * 2_000_000, "end"]
+    assert list(decode_csv(encode_csv([row]))) == [row]
+
+
+@given(st.lists(texts, min_size=2, max_size=4), st.integers(1, 3))
+def test_cells_of_a_row_can_be_encoded_apart(row: list[str], cut: int) -> None:
+    parts = [part for part in (row[:cut], row[cut:]) if part]
+    assert b",".join([encode_cells(*part) for part in parts]) + b"\r\n" == encode_csv([row])
 
 
 @given(texts)

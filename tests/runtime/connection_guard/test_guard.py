@@ -2,11 +2,14 @@
 
 import os
 import socket
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from fieldgate.runtime.connection_guard import Activity, ConnectionGuard, ConnectionLimits
+from fieldgate.runtime.connection_guard.guard import SEND_BUFFER_BYTES
 from fieldgate.runtime.connection_guard.sockets import SocketReader, count_descriptors
 
 LIMITS = ConnectionLimits(
@@ -48,10 +51,11 @@ class Watched:
 
     def __init__(self, port: int) -> None:
         self.now = 100.0
+        self.closed: Counter[str] = Counter()
         self.active: dict[tuple[str, str], Activity] = {}
         self.guard = ConnectionGuard(
             port, LIMITS, lambda client: self.active.get(client, Activity.NONE), {"127.0.0.9"}.__contains__,
-            lambda: self.now,
+            lambda reason: self.closed.update([reason]), lambda: self.now,
         )  # fmt: skip
 
     def scan_after(self, seconds: float) -> int:
@@ -92,6 +96,7 @@ def test_silent_and_active_connections(pairs: Pairs) -> None:
         watched.scan_after(1)
     assert not is_open(silent)
     assert is_open(handled)
+    assert watched.closed == {"silent": 1}
 
 
 def test_response_that_is_not_read(pairs: Pairs) -> None:
@@ -169,3 +174,12 @@ def test_descriptors() -> None:
         for descriptor in opened:
             os.close(descriptor)
     assert set(reader.descriptors()) <= before | set(range(max(before) + 2))
+
+
+def test_little_is_kept_for_clients_that_do_not_read(pairs: Pairs) -> None:
+    allowed = int(Path("/proc/sys/net/core/wmem_max").read_text())
+    _, before = pairs.add()
+    Watched(pairs.port).scan_after(0)
+    _, after = pairs.add()
+    assert after.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 2 * min(SEND_BUFFER_BYTES, allowed)
+    assert before.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) != 2 * min(SEND_BUFFER_BYTES, allowed)

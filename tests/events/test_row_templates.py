@@ -1,0 +1,85 @@
+"""Rows that were encoded when an event was written are those of its list record."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldgate.events.document_templates import build_list_template
+from fieldgate.events.model import Event
+from fieldgate.events.record_shapes import COLUMNS, to_rows
+from fieldgate.events.row_templates import NO_TEMPLATE, build_row_template
+from fieldgate.events.stored_documents import DocumentRenderer, RecordShape, build_document
+from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
+from fieldgate.http.response.csv_safe import decode_csv, encode_csv
+from fieldgate.i18n.languages import Language
+from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
+from tests.events.samples import COUNTRIES, TYPES, event_lists, localized_texts
+from tests.events.test_derived import FULL_EVENT
+
+SCOPES = (PUBLIC_SCOPE, FULL_SCOPE, ViewerScope(frozenset({1, 3}), frozenset({14})))
+# Formulas, quotes, line ends, HTML, and the marks of templates.
+HOSTILE = "=+-@＝﹣'\",;\r\n\t <p>&amp;é\x00\x01\x02\x03\x04\x05\x06\x08\x0b\x1c\x1fc1d:"
+hostile_texts = st.text(alphabet=HOSTILE, max_size=8)
+REFERENCE_DATA = ReferenceData(
+    [
+        Country(
+            id=number,
+            iso="=A" if number == 14 else None,
+            names={"en": f'"Côte", {number}', "fr": f"-Pays \x03{100 - number}\x03"},
+            society_names={"en": "\x04=Society\x1c\x06"},
+        )
+        for number in COUNTRIES
+    ],
+    [DisasterType(id=number, names={"en": f"@Type {number}"}, summaries={"en": "<p>=a</p>"}) for number in TYPES],
+)
+
+
+@st.composite
+def hostile_events(draw: st.DrawFn) -> list[Event]:
+    """Events whose texts are hostile in some languages."""
+    texts = st.dictionaries(st.sampled_from(("en", "fr", "ar", "es")), hostile_texts, min_size=1)
+    changes = {"name": texts, "summary": texts | localized_texts(), "glide": hostile_texts, "slug": hostile_texts}
+    return [
+        msgspec.structs.replace(
+            event, **{field: draw(values) for field, values in changes.items() if draw(st.booleans())}
+        )
+        for event in draw(event_lists(4))
+    ]
+
+
+def row_of_record(renderer: DocumentRenderer, event: Event, scope: ViewerScope) -> bytes:
+    return encode_csv(to_rows([renderer.templates.render(build_list_template(event), scope)]))
+
+
+@given(event_lists(4) | hostile_events())
+def test_rows_are_those_of_the_records(events: list[Event]) -> None:
+    documents = [build_document(event) for event in events]
+    for language in Language:
+        renderer = DocumentRenderer(REFERENCE_DATA, language)
+        for scope in SCOPES:
+            expected = [row_of_record(renderer, event, scope) for event in events]
+            assert renderer.render(documents, scope, RecordShape.ROW) == expected
+            assert renderer.render_joined_rows(documents, scope) == b"".join(expected)
+            records = [renderer.templates.render(build_list_template(event), scope) for event in events]
+            assert renderer.render(documents, scope, RecordShape.RECORD) == records
+
+
+@given(event_lists(3))
+def test_usual_events_have_a_row_template(events: list[Event]) -> None:
+    for event in events:
+        template = build_row_template(event)
+        assert template.endswith(b"\r\n")
+        [row] = decode_csv(
+            DocumentRenderer(REFERENCE_DATA, Language.ENGLISH).render_joined_rows([build_document(event)], FULL_SCOPE)
+        )
+        assert len(row) == len(COLUMNS)
+
+
+@pytest.mark.parametrize("mark", "\x03\x04\x05\x06\x08\x0b", ids=ascii)
+@pytest.mark.parametrize("field", ["name", "summary", "glide", "slug"])
+def test_marks_in_texts_leave_no_row_template(field: str, mark: str) -> None:
+    assert build_row_template(FULL_EVENT) != NO_TEMPLATE
+    text = f"a{mark}b"
+    changed = msgspec.structs.replace(FULL_EVENT, **{field: {"fr": text} if field in ("name", "summary") else text})
+    assert build_row_template(changed) == NO_TEMPLATE

@@ -1,0 +1,79 @@
+"""One address asks for many large pages and lists at the same time. Others are answered meanwhile."""
+
+import asyncio
+import time
+from collections import Counter
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.faults.test_uploads import MAX_PEAK_MIB, peak_mib
+from tests.faults.trial_report import TrialReport, TrialResult
+from tests.processes import TIMEOUT_SECONDS, ServerProcess, children
+
+EVENTS = "/api/v2/event/"
+COUNT = 200
+HTML, JSON = "text/html", "application/json"
+
+
+def session_from(address: str, accept: str = JSON) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, local_addr=(address, 0)),
+        timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS * 2),
+        headers={"Accept": accept},
+    )
+
+
+async def ask_for_all(server: ServerProcess, accept: str) -> Counter[int]:
+    """Ask for large parts of the event list, all different, at the same time."""
+    statuses = Counter[int]()
+
+    async def ask(offset: int) -> None:
+        async with client.get(f"{server.base_url}{EVENTS}?limit=1000&offset={offset}") as response:
+            await response.read()
+            statuses[response.status] += 1
+            assert response.status == 200 or response.headers["Retry-After"]
+
+    async with session_from("127.0.0.2", accept) as client:
+        await asyncio.gather(*(ask(offset) for offset in range(COUNT)))
+    return statuses
+
+
+async def read_until(server: ServerProcess, done: asyncio.Event) -> tuple[Counter[int], float]:
+    """Read small lists and health checks from other addresses; return their statuses and the slowest one."""
+    statuses, slowest, number = Counter[int](), 0.0, 0
+    async with session_from("127.0.0.3") as client:
+        while not done.is_set():
+            number += 1
+            for path in (f"{EVENTS}?limit=50&offset={number}", "/healthz"):
+                began = time.monotonic()
+                async with client.get(server.base_url + path) as response:
+                    await response.read()
+                    statuses[response.status] += 1
+                slowest = max(slowest, time.monotonic() - began)
+    return statuses, slowest
+
+
+@pytest.mark.parametrize("accept", [HTML, JSON])
+async def test_large_reads_of_one_address(accept: str, tmp_path: Path, trial_report: TrialReport) -> None:
+    with ServerProcess(tmp_path, "--demo", "--no-worker", environment={"FIELDGATE_ACCESS_LOG": "false"}) as server:
+        done = asyncio.Event()
+        reader = asyncio.create_task(read_until(server, done))
+        statuses = await ask_for_all(server, accept)
+        done.set()
+        read, slowest = await reader
+        peak = max(peak_mib(pid) for pid in children(server.process.pid))
+    kind = "pages" if accept == HTML else "lists"
+    trial_report.add(
+        TrialResult(
+            trial=f"{COUNT} {kind} of 1,000 events at the same time",
+            database="SQLite",
+            statuses={str(status): count for status, count in statuses.items()},
+            recovery_seconds=slowest,
+            remark=f"seconds: the slowest of {read.total()} small reads of another address; peak {peak} MiB",
+        )
+    )
+    assert set(read) == {200}
+    assert set(statuses) == {200, 503}, "those beyond the share of an address are refused"
+    assert peak < MAX_PEAK_MIB
