@@ -36,6 +36,7 @@ from benchmarks.report import (
 from benchmarks.response_checks import check_floor, compare_responses, is_supported
 from benchmarks.rounds import Outcome, compare
 from benchmarks.rounds import measure as measure_rounds
+from benchmarks.sharing_data import add_shared_assets
 from benchmarks.single_request import with_etag
 from benchmarks.spread import rates, ratios
 from benchmarks.start import StartResults, measure_starts
@@ -215,6 +216,7 @@ def measure(run: Run, stack: ExitStack, chosen: Sequence[Work], peer_server: str
     ours = stack.enter_context(contenders.fieldgate(data, core, run.events))
     listed: list[ListedEvent] = export_events(data, run.events, files[0])
     add_imports(f"sqlite:///{data / 'fieldgate.db'}", contenders.USER, files[1])
+    add_shared_assets(data, contenders.USER)
     peer = stack.enter_context(contenders.peer(run.folder, core, peer_server, *files))
     works = [work.with_walk(listed) for work in chosen]
     run.compare(works, ours, peer, is_full_run=is_full_run)

@@ -33,7 +33,8 @@ from benchmarks.contenders import USER
 from benchmarks.forms import BOUNDARY, form, multipart
 from benchmarks.import_data import add_imports
 from benchmarks.processes import CHECKOUT, PROGRAM, output_of
-from benchmarks.walks import EVENTS, IMPORTS, PERMISSIONS, SUMMARY
+from benchmarks.sharing_data import add_shared_assets
+from benchmarks.walks import ASSETS, EVENTS, IMPORTS, PERMISSIONS, SUMMARY
 from benchmarks.work import EFFECTS
 from fieldgate.app import build_app
 from fieldgate.http.application import Application
@@ -41,6 +42,7 @@ from fieldgate.settings import Settings
 
 EXPECTED_FILE = CHECKOUT / "tests" / "hot_paths.json"
 DEMO_EVENTS = 500
+COUNTED_ASSETS = 200
 WARM_UPS, REPETITIONS = 5, 5
 NOT_FOUND = 404
 CLIENT = ("192.0.2.1", 50000)  # another machine: requests from this one are not counted for rate limits
@@ -88,6 +90,8 @@ def hot_paths() -> Sequence[HotPath]:
         HotPath("summary of events, cold", lambda number: f"{SUMMARY}?fresh={number}"),
         HotPath("imports list, token checked", lambda _: IMPORTS, is_signed_in=True),
         HotPath("imports list, cold", lambda number: f"{IMPORTS}?limit=50&offset={number}", is_signed_in=True),
+        HotPath("assets list, token checked", lambda _: ASSETS, is_signed_in=True),
+        HotPath("assets list, cold", lambda number: f"{ASSETS}?limit=50&offset={number}", is_signed_in=True),
         HotPath("one 304", lambda _: PERMISSIONS, is_conditional=True, status=304),
         HotPath("effects", lambda _: EFFECTS),
         # Must be last, because it leaves imports behind.
@@ -260,6 +264,7 @@ def make_data(folder: Path) -> str:
     output_of([PROGRAM, "events", "demo", str(DEMO_EVENTS), *data])
     output_of([PROGRAM, "user", "create", USER, "--password-stdin", *data], stdin=secrets.token_urlsafe())
     add_imports(f"sqlite:///{folder / 'fieldgate.db'}", USER)
+    add_shared_assets(folder, USER, COUNTED_ASSETS)
     return output_of([PROGRAM, "token", "create", USER, *data])
 
 

@@ -16,6 +16,7 @@ from fieldgate.assets.tables import assets, versions
 from fieldgate.db import Database, metadata, new_uid
 
 VIEW_PERMISSION = "view_asset"
+SHARED_ASSETS = 10_000  # of a user who reads lists
 BATCH_SIZE = 10_000  # rows in one transaction
 _FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -43,6 +44,12 @@ def add_members(data: Path | str, count: int) -> list[str]:
 def add_assets(data: Path | str, owner: str, count: int, *, visible_to: str | None = None) -> str:
     """Add forms of one user, optionally visible to another. Returns the uid of one."""
     return asyncio.run(_add_assets(data, owner, count, visible_to))
+
+
+def add_shared_assets(data: Path | str, reader: str, count: int = SHARED_ASSETS) -> None:
+    """Add forms of a new user that are all visible to one user."""
+    [owner] = add_members(data, 1)
+    add_assets(data, owner, count, visible_to=reader)
 
 
 async def _add_assets(data: Path | str, owner: str, count: int, visible_to: str | None) -> str:

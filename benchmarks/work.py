@@ -9,10 +9,12 @@ import msgspec
 from benchmarks.event_data import ListedEvent
 from benchmarks.forms import BOUNDARY, form, multipart
 from benchmarks.walks import (
+    ASSETS,
     EVENTS,
     IMPORTS,
     PERMISSIONS,
     Walk,
+    asset_pages,
     effects,
     filtered_pages,
     filtered_summaries,
@@ -114,6 +116,8 @@ WORKS = (
     Work(name="summary of some regions and countries, cold", walk=filtered_summaries, connections=2, has_peer=False),
     Work(name="imports list, token checked", path=IMPORTS, signed_in=True, target=Target(8, 0.2)),
     Work(name="imports list, token checked, cold", walk=import_pages(50), signed_in=True, connections=8),
+    Work(name="assets list, 10,000 shared", path=ASSETS, signed_in=True, has_peer=False, target=Target(None, 0.1)),
+    Work(name="assets list, 10,000 shared, cold", walk=asset_pages(50), signed_in=True, connections=8, has_peer=False),
     # Must be last, because it leaves imports behind.
     Work(
         name="POST an import",

@@ -93,11 +93,12 @@ class ListedAsset(NamedTuple):
     def status(self) -> str:
         """The sharing status, as `visibility_sql.sharing_status` has it."""
         public, inherited = decode_grants(self.granted_to_public), decode_grants(self.granted_to_public_by_collection)
-        if _grants(public, visibility_sql.DISCOVER):
-            return visibility_sql.DISCOVERABLE
-        is_denied = any(each.permission == visibility_sql.VIEW and each.is_denied for each in public)
-        if _grants(public, visibility_sql.VIEW) or (_grants(inherited, visibility_sql.VIEW) and not is_denied):
-            return visibility_sql.PUBLIC
+        if public or inherited:
+            if _grants(public, visibility_sql.DISCOVER):
+                return visibility_sql.DISCOVERABLE
+            is_denied = any(each.permission == visibility_sql.VIEW and each.is_denied for each in public)
+            if _grants(public, visibility_sql.VIEW) or (_grants(inherited, visibility_sql.VIEW) and not is_denied):
+                return visibility_sql.PUBLIC
         return visibility_sql.SHARED if self.is_shared else visibility_sql.PRIVATE
 
     def parent_uid(self, caller: Caller) -> str | None:
