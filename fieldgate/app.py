@@ -180,7 +180,7 @@ def build_app(
     all_operations = (*operations(), *extra_operations)
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
-        passwords, InvitationStore(database, data_versions), UserActivation(database, data_versions),
+        passwords, InvitationStore(database), UserActivation(database, data_versions),
         OwnershipStore(database, data_versions),
         internal_client,
         ImportStore(database, data_versions), asset_store, AssetLists(database), authorizer, workbook_writer,

@@ -72,7 +72,7 @@ class PermissionWorld:
             asset_type=asset_type,
             name=f"{asset_type} {len(self.assets)}",
             content={},
-            summary={},
+            summary={"row_count": 0, "languages": []},
             xform="<xform/>" if asset_type == "survey" else None,
             parent_id=None if parent is None else parent.id,
         )
