@@ -19,7 +19,7 @@ import sys
 import tempfile
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -33,7 +33,7 @@ from benchmarks.contenders import USER
 from benchmarks.forms import BOUNDARY, form, multipart
 from benchmarks.import_data import add_imports
 from benchmarks.processes import CHECKOUT, PROGRAM, output_of
-from benchmarks.sharing_data import add_shared_assets
+from benchmarks.sharing_data import VIEW_PERMISSION, add_assets, add_members, share_asset
 from benchmarks.walks import ASSETS, EVENTS, IMPORTS, PERMISSIONS, SUMMARY
 from benchmarks.work import EFFECTS
 from fieldgate.app import build_app
@@ -43,6 +43,7 @@ from fieldgate.settings import Settings
 EXPECTED_FILE = CHECKOUT / "tests" / "hot_paths.json"
 DEMO_EVENTS = 500
 COUNTED_ASSETS = 200
+MEMBER_COUNT = 50
 WARM_UPS, REPETITIONS = 5, 5
 NOT_FOUND = 404
 CLIENT = ("192.0.2.1", 50000)  # another machine: requests from this one are not counted for rate limits
@@ -80,9 +81,13 @@ class HotPath(msgspec.Struct, frozen=True):
     status: int = 200
 
 
-def hot_paths() -> Sequence[HotPath]:
+def hot_paths(asset_uid: str) -> Sequence[HotPath]:
+    """`asset_uid` is the uid of an asset of the user that is shared with `MEMBER_COUNT` members."""
+    sharing = f"/api/v2/assets/{asset_uid}/permission-assignments/"
     return (
         HotPath("permission list, warm", lambda _: PERMISSIONS),
+        HotPath("permission list, with a token", lambda _: PERMISSIONS, is_signed_in=True),
+        HotPath("permission list, every URL new", lambda number: f"{PERMISSIONS}?fresh={number}"),
         HotPath("50 events, warm", lambda _: EVENTS),
         HotPath("50 events, cold", lambda number: f"{EVENTS}?limit=50&offset={7 * number + 1}"),
         HotPath("50 events as CSV, cold", lambda number: f"{EVENTS}?format=csv&limit=50&offset={7 * number + 1}"),
@@ -94,6 +99,12 @@ def hot_paths() -> Sequence[HotPath]:
         HotPath("assets list, cold", lambda number: f"{ASSETS}?limit=50&offset={number}", is_signed_in=True),
         HotPath("one 304", lambda _: PERMISSIONS, is_conditional=True, status=304),
         HotPath("effects", lambda _: EFFECTS),
+        HotPath("assignments of 50 users", lambda _: sharing, is_signed_in=True),
+        HotPath(
+            "explain",
+            lambda number: f"{sharing}explain/?user=member{number}&permission={VIEW_PERMISSION}",
+            is_signed_in=True,
+        ),
         # Must be last, because it leaves imports behind.
         HotPath("POST an import", lambda _: IMPORTS, is_signed_in=True, body=multipart(form(10)), status=201),
     )
@@ -161,8 +172,14 @@ async def count_all(data: Path, token: str) -> dict[str, Counts]:
     with trace_statements() as statements:
         async with run_application(data) as application:
             client = ASGIClient(application, token)
-            found = {hot.name: await _count_path(client, hot, statements) for hot in hot_paths()}
+            paths = hot_paths(_find_asset(data))
+            found = {hot.name: await _count_path(client, hot, statements) for hot in paths}
     return {name: counts for name, counts in found.items() if counts is not None}
+
+
+def _find_asset(data: Path) -> str:
+    with closing(sqlite3.connect(data / "fieldgate.db")) as connection:
+        return str(connection.execute("SELECT uid FROM assets ORDER BY id DESC LIMIT 1").fetchone()[0])
 
 
 @asynccontextmanager
@@ -264,7 +281,9 @@ def make_data(folder: Path) -> str:
     output_of([PROGRAM, "events", "demo", str(DEMO_EVENTS), *data])
     output_of([PROGRAM, "user", "create", USER, "--password-stdin", *data], stdin=secrets.token_urlsafe())
     add_imports(f"sqlite:///{folder / 'fieldgate.db'}", USER)
-    add_shared_assets(folder, USER, COUNTED_ASSETS)
+    members = add_members(folder, MEMBER_COUNT)
+    add_assets(folder, members[0], COUNTED_ASSETS, visible_to=USER)
+    share_asset(folder, add_assets(folder, USER, 1))
     return output_of([PROGRAM, "token", "create", USER, *data])
 
 

@@ -52,6 +52,24 @@ def add_shared_assets(data: Path | str, reader: str, count: int = SHARED_ASSETS)
     add_assets(data, owner, count, visible_to=reader)
 
 
+def share_asset(data: Path | str, uid: str) -> None:
+    """Let all members view an asset."""
+    asyncio.run(_share_asset(data, uid))
+
+
+async def _share_asset(data: Path | str, uid: str) -> None:
+    database = Database(database_url_of(data))
+    try:
+        async with database.transaction() as connection:
+            asset_id = (await connection.execute(select(assets.c.id).where(assets.c.uid == uid))).scalar_one()
+            members = await connection.execute(select(users.c.id).where(users.c.username.like("member%")))
+            table = assignments_table()
+            if table is not None:
+                await connection.execute(insert(table), [_grant(asset_id, row.id) for row in members])
+    finally:
+        await database.close()
+
+
 async def _add_assets(data: Path | str, owner: str, count: int, visible_to: str | None) -> str:
     database = Database(database_url_of(data))
     try:

@@ -90,7 +90,7 @@ WORKS = (
     Work(name="permission list", path=PERMISSIONS, target=Target(7, 0.45)),
     Work(name="permission detail", path=f"{PERMISSIONS}manage_asset/"),
     Work(name="permission list, with a token", path=PERMISSIONS, signed_in=True),
-    # No cached response can help here.
+    # Each head is parsed, but a parameter that does nothing does not change the response.
     Work(name="permission list, every URL new", path=f"{PERMISSIONS}?fresh=0", script=HERE / "fresh_urls.lua"),
     Work(name="one 304", path=PERMISSIONS, is_conditional=True, target=Target(8, 0.45)),
     Work(name="effects", path=EFFECTS, has_peer=False, target=Target(None, 0.35)),

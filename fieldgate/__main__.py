@@ -1,5 +1,10 @@
 """`python -m fieldgate` is the `fieldgate` command."""
 
-from fieldgate.cli import main
+import sys
 
-main()
+try:
+    from fieldgate.cli import main
+
+    main()
+except KeyboardInterrupt:  # while modules are imported; commands handle it themselves
+    sys.exit(130)

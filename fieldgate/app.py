@@ -63,6 +63,7 @@ from fieldgate.http.request.hosts import HostPolicy
 from fieldgate.http.request.rate_limits import RateLimiter
 from fieldgate.http.request.request_body import BodyReader
 from fieldgate.http.response.cors import Cors
+from fieldgate.http.response.large_bodies import LargeBodies
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import strict_transport_security
 from fieldgate.imports import annotated_routes, warning_routes
@@ -208,6 +209,7 @@ def build_app(
         common_topics=(IDENTITY_TOPIC,),
         outage_problem=readiness.monitor.problem_of,
         response_cache=ResponseCache(settings.response_cache_size),
+        large_bodies=LargeBodies(),
         request_metrics=request_metrics,
         page_renderer=BrowsablePages(templates, PAGES, internal_client),
         page_forms=FormDispatcher(FORMS, internal_client, settings, used_forms),

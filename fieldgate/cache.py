@@ -40,7 +40,8 @@ class BoundedCache(Generic[Key, Value]):
 
     def put(self, key: Key, value: Value, size: int = 1) -> None:
         """Store a value, replacing an earlier one. An entry larger than half of `max_size` is not stored."""
-        self.discard(key)
+        if key in self._values:
+            self.discard(key)
         if size > self._max_entry_size:
             return
         self._values[key] = value

@@ -1,7 +1,7 @@
 """Long computations: they run in a thread or take turns, so that the service can handle other requests meanwhile."""
 
 import asyncio
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
 from contextlib import asynccontextmanager
 from time import monotonic
@@ -65,52 +65,81 @@ class FairSlots:
 
     A user has one slot at most, and waits with one request at most for a slot that others have: the user's other
     requests wait behind it. An address without credentials counts as a user. All such addresses together have half of
-    the requests at most.
+    the requests at most. When no more can wait, the last request of the user with most gives way to those with fewer.
     """
 
     def __init__(self, slots: int, *, max_requests: int, max_per_user: int, wait_seconds: float) -> None:
-        self._slots = asyncio.Semaphore(slots)
+        self._slots = slots
         self._max_requests = max_requests
         self._max_per_user = max_per_user
         self._wait_seconds = wait_seconds
-        self._requests = Counter[Hashable]()  # running or waiting, by user
-        self._turns: defaultdict[Hashable, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._running: set[Hashable] = set()  # users
+        self._waiting: dict[Hashable, list[asyncio.Future[None]]] = {}  # users in the order of their turns
 
     @asynccontextmanager
     async def slot(self, user: Hashable) -> AsyncIterator[None]:
         """Wait for a slot and hold it until the block ends. Raise `NoFreeSlot`."""
-        if self._requests.total() >= self._max_requests or self._requests[user] >= self._max_per_user:
-            raise NoFreeSlot
-        if _is_anonymous(user) and self._anonymous_requests() >= self._max_requests // 2:
-            raise NoFreeSlot
-        self._requests[user] += 1
+        self._take_place(user)
+        await self._wait_for_turn(user)
         try:
-            await self._wait_for_turn(user)
-            try:
-                yield
-            finally:
-                self._slots.release()
-                self._turns[user].release()
+            yield
         finally:
-            self._requests[user] -= 1
-            if not self._requests[user]:
-                del self._requests[user]
-                self._turns.pop(user, None)
+            self._release(user)
 
-    def _anonymous_requests(self) -> int:
-        return sum(count for user, count in self._requests.items() if _is_anonymous(user))
+    def _take_place(self, user: Hashable) -> None:
+        """Make sure that the user can wait, or raise `NoFreeSlot`. Requests of users never give way to addresses."""
+        requests = Counter({each: len(futures) for each, futures in self._waiting.items()})
+        requests.update(self._running)
+        if requests[user] >= self._max_per_user:
+            raise NoFreeSlot
+        is_full, rivals = requests.total() >= self._max_requests, requests
+        if _is_anonymous(user):
+            rivals = Counter({each: count for each, count in requests.items() if _is_anonymous(each)})
+            is_full = is_full or rivals.total() >= self._max_requests // 2
+        if not is_full:
+            return
+        for largest, count in rivals.most_common(1):
+            if requests[user] + 1 < count:  # otherwise the two would replace each other's requests
+                self._pop_waiting(largest, -1).set_exception(NoFreeSlot())
+                return
+        raise NoFreeSlot
 
     async def _wait_for_turn(self, user: Hashable) -> None:
+        if user not in self._running and len(self._running) < self._slots:
+            self._running.add(user)
+            return
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(user, []).append(future)
         try:
-            async with asyncio.timeout(self._wait_seconds):
-                await self._turns[user].acquire()
-                try:
-                    await self._slots.acquire()
-                except BaseException:
-                    self._turns[user].release()
-                    raise
-        except TimeoutError:
-            raise NoFreeSlot from None
+            await asyncio.wait([future], timeout=self._wait_seconds)
+        except BaseException:
+            self._stop_waiting(user, future)
+            raise
+        if not future.done():
+            self._stop_waiting(user, future)
+            raise NoFreeSlot
+        future.result()
+
+    def _stop_waiting(self, user: Hashable, future: asyncio.Future[None]) -> None:
+        if not future.done():
+            self._pop_waiting(user, self._waiting[user].index(future))
+        elif future.exception() is None:  # the slot came at the same moment
+            self._release(user)
+
+    def _pop_waiting(self, user: Hashable, index: int) -> asyncio.Future[None]:
+        future = self._waiting[user].pop(index)
+        if not self._waiting[user]:
+            del self._waiting[user]
+        return future
+
+    def _release(self, user: Hashable) -> None:
+        self._running.remove(user)
+        if user in self._waiting:
+            self._waiting[user] = self._waiting.pop(user)  # after all others
+        free = self._slots - len(self._running)
+        for next_user in [each for each in self._waiting if each not in self._running][:free]:
+            self._running.add(next_user)
+            self._pop_waiting(next_user, 0).set_result(None)
 
 
 class SlotShares(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +168,9 @@ class MeasuredTransfer(Protocol):
     def is_slow(self) -> bool: ...
 
     @property
+    def was_left_slow(self) -> bool: ...
+
+    @property
     def rate(self) -> float: ...
 
     def break_off(self) -> None: ...
@@ -159,7 +191,8 @@ class SharedSlots:
     """A limited number of slots for long work, with shares, so that nobody can have all of them.
 
     A request waits a short time for a slot. If its holder has none, the slowest transfer gives way, if there is a slow
-    one. Those without a slot are served first, and those that gave way lately last.
+    one. Those without a slot are served first, and those that gave way lately last. Who left unfinished and was slow
+    counts as one that gave way.
     """
 
     def __init__(
@@ -184,6 +217,10 @@ class SharedSlots:
         self._slots.add(slot)
         try:
             yield
+        except BaseException:
+            if transfer is not None and transfer.was_left_slow:
+                self._given_way.put(holder, self._clock())
+            raise
         finally:
             self._slots.discard(slot)
             self._release(holder)

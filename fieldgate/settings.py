@@ -6,6 +6,7 @@ settings = Settings.from_environment(os.environ)
 import ipaddress
 import logging
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -176,6 +177,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def database(self) -> str:
         """The URL of the database: `database_url`, or else the SQLite file in the data folder."""
         return self.database_url or f"sqlite:///{self.data / 'fieldgate.db'}"
+
+    @property
+    def data_option(self) -> str:
+        """For commands in messages: ` --data DIR`, empty if `database_url` chooses the database."""
+        return "" if self.database_url else f" --data {shlex.quote(str(self.data))}"
 
     @property
     def rate_window(self) -> int:

@@ -3,9 +3,11 @@
 Loaded by schemathesis itself, see `tests/test_fuzzing.py`.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import schemathesis
+import yaml
 from schemathesis.core import NOT_SET
 from schemathesis.core.failures import Failure
 from schemathesis.specs.openapi.checks import ignored_auth
@@ -13,6 +15,17 @@ from schemathesis.specs.openapi.checks import ignored_auth
 JSON_IN_FORMS = ("partial_permissions", "settings")
 # Words in the place of an id that are paths of their own: a chain of requests takes them from the index.
 PATHS_BESIDE_IDS = frozenset({"mini", "export", "deleted"})
+
+
+@schemathesis.deserializer("application/yaml")
+def parse_yaml(context: Any, response: Any) -> Any:
+    """Our own document has a megabyte. To parse it for each example took most of the time of long runs."""
+    return _parse_yaml(response.content)
+
+
+@lru_cache(8)
+def _parse_yaml(content: bytes) -> Any:
+    return yaml.load(content, yaml.CSafeLoader)
 
 
 @schemathesis.hook
@@ -42,7 +55,8 @@ def _is_absent(name: str, value: Any) -> bool:
     if isinstance(value, list):
         is_list = name.endswith("__in") or name in ("appeal_type", "held")
         return not is_list or any(member in ("", None) or "," in str(member) for member in value)
-    return value in ("", None) or isinstance(value, dict)
+    is_blank = isinstance(value, str) and not value.strip()
+    return is_blank or value is None or isinstance(value, dict)
 
 
 @schemathesis.check

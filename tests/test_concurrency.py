@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Hashable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any
 
@@ -81,7 +82,7 @@ async def test_cost_of_assignments_decides(cost: int, on_loop: bool) -> None:
 class SlotUser:
     """Takes slots, and can be told when to give each back."""
 
-    def __init__(self, slots: FairSlots, name: str, log: list[str]) -> None:
+    def __init__(self, slots: FairSlots, name: Hashable, log: list[Hashable]) -> None:
         self._slots = slots
         self._name = name
         self._log = log
@@ -104,7 +105,7 @@ async def settle() -> None:
 
 
 async def test_users_take_turns() -> None:
-    log: list[str] = []
+    log: list[Hashable] = []
     slots, done = fair_slots(), [asyncio.Event() for _ in range(6)]
     tasks = []
     for name, event in zip("aaaabc", done, strict=True):
@@ -118,16 +119,19 @@ async def test_users_take_turns() -> None:
         event.set()
     await asyncio.gather(*tasks)
     assert log == ["a", "b", "c", "a", "a", "a"]
-    assert not slots._requests
-    assert not slots._turns
+    assert not slots._running
+    assert not slots._waiting
 
 
-async def test_requests_are_limited() -> None:
-    log: list[str] = []
-    slots, done = fair_slots(max_requests=3, max_per_user=2), asyncio.Event()
-    tasks = [asyncio.create_task(SlotUser(slots, name, log).run(done)) for name in "aab"]
+@pytest.mark.parametrize(
+    ("limits", "running", "refused"), [({"max_requests": 3}, "abd", "ac"), ({"max_per_user": 2}, "aab", "a")]
+)
+async def test_requests_are_limited(limits: dict[str, float], running: str, refused: str) -> None:
+    log: list[Hashable] = []
+    slots, done = fair_slots(2, **limits), asyncio.Event()
+    tasks = [asyncio.create_task(SlotUser(slots, name, log).run(done)) for name in running]
     await settle()
-    for name in "ac":
+    for name in refused:
         with pytest.raises(NoFreeSlot):
             await SlotUser(slots, name, log).run(done)
     done.set()
@@ -136,7 +140,7 @@ async def test_requests_are_limited() -> None:
 
 
 async def test_waiting_is_limited() -> None:
-    log: list[str] = []
+    log: list[Hashable] = []
     slots, done = fair_slots(1, wait_seconds=0.01), asyncio.Event()
     task = asyncio.create_task(SlotUser(slots, "a", log).run(done))
     await settle()
@@ -150,7 +154,7 @@ async def test_waiting_is_limited() -> None:
 
 
 async def test_cancelled_request_leaves_no_trace() -> None:
-    log: list[str] = []
+    log: list[Hashable] = []
     slots, done = fair_slots(1), asyncio.Event()
     tasks = [asyncio.create_task(SlotUser(slots, name, log).run(done)) for name in "aab"]
     await settle()
@@ -160,7 +164,8 @@ async def test_cancelled_request_leaves_no_trace() -> None:
     done.set()
     await SlotUser(slots, "b", log).run(done)
     assert log == ["a", "b"]
-    assert not slots._requests
+    assert not slots._running
+    assert not slots._waiting
 
 
 async def test_addresses_have_half_of_the_requests() -> None:
@@ -174,6 +179,56 @@ async def test_addresses_have_half_of_the_requests() -> None:
         await asyncio.sleep(0)
         assert not waiting.done(), "a user can wait for a slot"
         waiting.cancel()
+
+
+async def test_callers_with_many_requests_give_way_to_others() -> None:
+    log: list[Hashable] = []
+    slots, done = fair_slots(max_requests=8), asyncio.Event()
+    many = [asyncio.create_task(SlotUser(slots, name, log).run(done)) for name in "aaaabbbb"]
+    await settle()
+    few = [asyncio.create_task(SlotUser(slots, name, log).run(done)) for name in "cdec"]
+    await settle()
+    refused = [number for number, task in enumerate(many) if task.done()]
+    assert refused == [2, 3, 6, 7], "the last requests of those with most, in turn"
+    assert all(isinstance(many[number].exception(), NoFreeSlot) for number in refused)
+    for name in "abcd":
+        result = await asyncio.gather(SlotUser(slots, name, log).run(done), return_exceptions=True)
+        assert isinstance(result[0], NoFreeSlot), "nobody has two more than the user of the new request"
+    done.set()
+    await asyncio.gather(*(many[number] for number in (0, 1, 4, 5)), *few)
+    assert log == list("abcdeabc")
+
+
+async def test_a_replaced_request_that_is_cancelled_at_the_same_moment() -> None:
+    log: list[Hashable] = []
+    slots, done = fair_slots(1, max_requests=2), asyncio.Event()
+    first, second = (asyncio.create_task(SlotUser(slots, "a", log).run(done)) for _ in range(2))
+    await settle()
+    other = asyncio.create_task(SlotUser(slots, "b", log).run(done))
+    await asyncio.sleep(0)
+    second.cancel()
+    done.set()
+    await asyncio.gather(first, other)
+    assert second.cancelled()
+    assert log == ["a", "b"]
+    assert not slots._running
+    assert not slots._waiting
+
+
+async def test_requests_of_users_do_not_give_way_to_addresses() -> None:
+    log: list[Hashable] = []
+    slots, done = fair_slots(1, max_requests=5), asyncio.Event()
+    holders = [USERS[0]] * 4 + [ADDRESSES[0]]
+    tasks = [asyncio.create_task(SlotUser(slots, holder, log).run(done)) for holder in holders]
+    await settle()
+    with pytest.raises(NoFreeSlot):
+        await SlotUser(slots, ADDRESSES[1], log).run(done)
+    tasks.append(asyncio.create_task(SlotUser(slots, USERS[1], log).run(done)))
+    await settle()
+    assert [task.done() for task in tasks] == [False, False, False, True, False, False]
+    done.set()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert log == [USERS[0], ADDRESSES[0], USERS[1], USERS[0], USERS[0]]
 
 
 # Slots with shares
@@ -292,6 +347,18 @@ class SlotTable:
                 await asyncio.sleep(0)
         raise ConnectionAbortedError
 
+    async def leave_after(self, holder: SlotHolder, rate: float, seconds: int) -> None:
+        """Buffers take a large part at once. Then the client reads at a rate, and resets the connection."""
+        transfer = OutgoingTransfer(self.clock)
+        async with self.slots.slot(holder, transfer):
+            transfer.begin_part(4 * 1024 * 1024)
+            for _ in range(seconds):
+                self.now += 1
+                if rate:
+                    transfer.end_part()
+                    transfer.begin_part(int(rate))
+            raise ConnectionResetError
+
     def has_slot(self, holder: SlotHolder) -> bool:
         return self.slots._held[holder] > 0
 
@@ -401,3 +468,17 @@ async def test_those_that_gave_way_leave_their_place_to_others() -> None:
     user = await table.start(USERS[0])
     assert not user.done(), "a user can still wait"
     await table.end(*tasks, waiting, user)
+
+
+@pytest.mark.parametrize(("rate", "comes_last"), [(0.0, True), (2.0 * SLOW_BYTES_PER_SECOND, False)])
+async def test_those_that_leave_early_and_read_nothing_come_last(rate: float, comes_last: bool) -> None:
+    table = SlotTable(total=1, reserved_for_users=0)
+    left = asyncio.create_task(table.leave_after(ADDRESSES[0], rate, seconds=WINDOW_SECONDS - 2))
+    await asyncio.gather(left, return_exceptions=True)
+    assert isinstance(left.exception(), ConnectionResetError)
+    running = await table.start(ADDRESSES[1], 2 * SLOW_BYTES_PER_SECOND)
+    again, new = await table.start(ADDRESSES[0]), await table.start(ADDRESSES[2])
+    running.cancel()
+    await settle()
+    assert table.has_slot(ADDRESSES[2]) == comes_last
+    await table.end(running, again, new)

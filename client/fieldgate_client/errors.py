@@ -128,7 +128,8 @@ class MissingExtra(FieldgateError, ImportError):
     """A library is needed that is an optional extra of this package."""
 
     def __init__(self, library: str, extra: str) -> None:
-        super().__init__(f'{library} is not installed. Install it with: pip install "fieldgate-client[{extra}]"')
+        command = f'pip install "./client[{extra}]"'
+        super().__init__(f"{library} is not installed. In the folder of the Fieldgate repository, run: {command}")
 
 
 _BY_STATUS: dict[int, type[RequestFailed]] = {

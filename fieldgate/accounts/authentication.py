@@ -9,12 +9,11 @@ from typing import Any
 from sqlalchemy import Row
 
 from fieldgate.accounts.known_clients import KnownClients
-from fieldgate.accounts.login_queue import LoginQueue
+from fieldgate.accounts.login_queue import Lane, LoginQueue, address_client, device_client, network_client
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import MAX_CONCURRENT_CHECKS, Passwords
-from fieldgate.accounts.store import LAST_USED_RESOLUTION, AccountStore, TokenHolder, username_key
+from fieldgate.accounts.store import AccountStore, TokenHolder, username_key
 from fieldgate.cache import BoundedCache
-from fieldgate.db import now
 from fieldgate.errors import Unauthorized
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import AuthMethod, User
@@ -29,7 +28,7 @@ log = logging.getLogger(__name__)
 class AccountAuthenticator:
     """Implements `fieldgate.http.request.authentication.Authenticator`.
 
-    Nothing is answered from memory alone: revoked tokens and disabled users are refused at once.
+    Nothing is answered without asking the database: revoked tokens and disabled users are refused at once.
     """
 
     def __init__(
@@ -78,14 +77,17 @@ class AccountAuthenticator:
             if row is not None and row.password_hash == verified_hash:
                 await self._throttle.check(username, client, device)
                 return row
-        queued_as = device or network_of(client)
+        account = username_key(username)
+        queued_as = device_client(account) if device else network_client(network_of(client))
         with self._queue.place(queued_as):
             lane = await self._throttle.find_lane(username, client, device)
+            if lane is Lane.KNOWN and not device:
+                queued_as = address_client(account)
             async with self._queue.turn(queued_as, lane):
                 try:
                     row = await self._check_password(username, password, client, device)
                 except Unauthorized:
-                    self._queue.record_failure(queued_as)
+                    self._queue.record_failure(queued_as, lane)
                     raise
         self._verified.put(proof, row.password_hash)
         return row
@@ -110,8 +112,7 @@ class AccountAuthenticator:
     def _record_use(self, holder: TokenHolder | None) -> User | None:
         if holder is None:
             return None
-        is_due = holder.last_used is None or now() - holder.last_used > LAST_USED_RESOLUTION
-        if is_due and holder.token_id not in self._pending_uses:
+        if holder.is_use_due() and holder.token_id not in self._pending_uses:
             task = asyncio.create_task(self._save_use(holder.token_id))
             self._pending_uses[holder.token_id] = task
             task.add_done_callback(lambda _: self._pending_uses.pop(holder.token_id, None))

@@ -115,7 +115,7 @@ class AssetLists:
     async def _read_rows(
         self, connection: AsyncConnection, key: ListKey, ids: list[int]
     ) -> tuple[PageHead, list[ListedAsset]]:
-        found = await self._rows.all_in(connection, ids=ids, user_id=key.user_id)
+        found = await connection.run_sync(self._rows.execute, ids=ids, user_id=key.user_id)
         by_id = _by_id(found)
         return PageHead._make(found[0][:_HEAD_LENGTH]), [by_id[id_] for id_ in ids]
 

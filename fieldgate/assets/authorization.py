@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Integer, Row, bindparam, literal_column, select, true, union
+from sqlalchemy import ColumnElement, Integer, Row, Subquery, bindparam, literal_column, select, true, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets.assignments import Assignment, AssignmentScope
 from fieldgate.assets.tables import assets, assignments
@@ -88,24 +89,50 @@ _ASSIGNMENT_COLUMNS = (
 )
 
 
+class UserOnAsset(msgspec.Struct, frozen=True, kw_only=True):
+    """A user with the state of their permissions on an asset, including filters."""
+
+    id: int
+    username: str
+    is_superuser: bool
+    is_disabled: bool
+    state: PermissionState
+
+
 class AssetAuthorizer:
     def __init__(self, database: Database) -> None:
-        self._database = database
         collections = assets.alias()
+        own_columns = (assets.c.id, assets.c.asset_type, assets.c.owner_id, collections.c.owner_id)
+        public = select(literal_column(str(PUBLIC_USER_ID), Integer))
         # A join for each user: with both in an IN list, SQLite may read the assignments of all users.
         user = select(bindparam("user_id", type_=Integer).label("id"))
-        user_and_public = union(user, select(literal_column(str(PUBLIC_USER_ID), Integer))).subquery("who")
+        user_and_public = union(user, public).subquery("who")
         self._find = PreparedQuery(
             database,
-            select(assets.c.id, assets.c.asset_type, assets.c.owner_id, collections.c.owner_id, *_ASSIGNMENT_COLUMNS)
+            select(*own_columns, *_ASSIGNMENT_COLUMNS)
             .outerjoin_from(assets, collections, collections.c.id == assets.c.parent_id)
             .join(user_and_public, true())
-            .outerjoin(
-                assignments,
-                assignments.c.asset_id.in_([assets.c.id, assets.c.parent_id])
-                & (assignments.c.user_id == user_and_public.c.id),
-            )
+            .outerjoin(assignments, _is_on_asset_of(user_and_public))
             .where(assets.c.uid == bindparam("uid")),
+        )
+        is_named = users.c.username_key == bindparam("username_key")
+        named_and_public = union(select(users.c.id).where(is_named), public).subquery("who")
+        self._find_user = PreparedQuery(
+            database,
+            select(
+                *own_columns,
+                users.c.id,
+                users.c.username,
+                users.c.is_superuser,
+                users.c.disabled_at,
+                *_ASSIGNMENT_COLUMNS,
+                assignments.c.filters,
+            )
+            .outerjoin_from(assets, collections, collections.c.id == assets.c.parent_id)
+            .outerjoin(users, is_named)
+            .join(named_and_public, true())
+            .outerjoin(assignments, _is_on_asset_of(named_and_public))
+            .where(assets.c.id == bindparam("asset_id")),
         )
 
     async def authorize(self, uid: str, caller: Caller) -> AuthorizedAsset:
@@ -113,24 +140,43 @@ class AssetAuthorizer:
         rows = await self._find.all(uid=uid, user_id=effective_user_id(caller))
         if not rows:
             raise asset_not_found(uid)
-        asset_id, asset_type, owner_id, collection_owner_id = rows[0][:4]
-        direct, on_collection = _split_by_level(asset_id, ((*row[4:], None) for row in rows if row[4] is not None))
-        scope = AssignmentScope(
-            asset_type=asset_type,
-            owner_id=owner_id,
-            direct=direct,
-            collection_owner_id=collection_owner_id,
-            on_collection=on_collection,
-        )
-        return authorize_scope(asset_id, uid, caller, scope)
+        scope = _to_scope(rows[0], ((*row[4:], None) for row in rows if row[4] is not None))
+        return authorize_scope(rows[0][0], uid, caller, scope)
 
-    async def permission_state(self, asset: AuthorizedAsset, user_id: int) -> PermissionState:
-        """Return the state of a user's permissions on the asset, with filters."""
-        async with self._database.read_transaction() as connection:
-            row = (await connection.execute(select(assets).where(assets.c.id == asset.id))).one_or_none()
-            if row is None:  # deleted since it was authorized
-                raise asset_not_found(asset.uid)
-            return (await _load_scope(connection, row, [user_id, PUBLIC_USER_ID])).state_of(user_id)
+    async def find_user(self, asset: AuthorizedAsset, username: str) -> UserOnAsset | None:
+        """Return a user, enabled or not, or the public, with the state of their permissions on the asset."""
+        rows = await self._find_user.all(asset_id=asset.id, username_key=username_key(username))
+        if not rows:  # deleted since it was authorized
+            raise asset_not_found(asset.uid)
+        user_id, name, is_superuser, disabled_at = rows[0][4:8]
+        if user_id is None:
+            return None
+        found = ((*row[8:12], row[12] and msgspec.json.decode(row[12])) for row in rows if row[8] is not None)
+        return UserOnAsset(
+            id=user_id,
+            username=name,
+            is_superuser=bool(is_superuser),
+            is_disabled=disabled_at is not None,
+            state=_to_scope(rows[0], found).state_of(user_id),
+        )
+
+
+def _is_on_asset_of(holders: Subquery) -> ColumnElement[bool]:
+    """A condition for assignments: on the asset or its collection, of one of these users."""
+    return assignments.c.asset_id.in_([assets.c.id, assets.c.parent_id]) & (assignments.c.user_id == holders.c.id)
+
+
+def _to_scope(row: Sequence[Any], found: Iterable[Sequence[Any]]) -> AssignmentScope:
+    """The scope of an asset, whose columns a row begins with, with these assignments."""
+    asset_id, asset_type, owner_id, collection_owner_id = row[:4]
+    direct, on_collection = _split_by_level(asset_id, found)
+    return AssignmentScope(
+        asset_type=asset_type,
+        owner_id=owner_id,
+        direct=direct,
+        collection_owner_id=collection_owner_id,
+        on_collection=on_collection,
+    )
 
 
 async def authorize_row(connection: AsyncConnection, row: Row[Any], caller: Caller) -> AuthorizedAsset:

@@ -6,7 +6,6 @@ so that a mistyped `--data` is an error and not an empty database.
 
 import asyncio
 import os
-import shlex
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -101,7 +100,7 @@ def connect(settings: Settings, *, creates: bool, accepts_any: bool = False) -> 
     try:
         file = sqlite_file(settings.database)
         if file is not None and not accepts_any:
-            _check_identity(file)  # first: it says so if there was a database
+            _check_identity(file, settings)  # first: it says so if there was a database
         if file is not None and not creates and not (file.is_file() and file.stat().st_size):
             raise _missing_database(settings, f"There is no database at {file.absolute()}.")
         _check_replica(settings, is_sqlite=file is not None)
@@ -112,12 +111,12 @@ def connect(settings: Settings, *, creates: bool, accepts_any: bool = False) -> 
         raise click.ClickException(f"The folder {settings.data} cannot be used: {error.strerror}.") from None
 
 
-def _check_identity(file: Path) -> None:
+def _check_identity(file: Path, settings: Settings) -> None:
     try:
         if read_marker(file) is not None:
             check_marker(file, read_identity(file))
     except UnexpectedDatabase as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(f"{error}{settings.data_option}") from None
     except sqlite3.Error as error:
         if is_unavailable(error):
             raise
@@ -167,12 +166,19 @@ def announce_creation(database: Database) -> None:
 
 
 def _missing_database(settings: Settings, what: str) -> click.ClickException:
-    setting, option = "FIELDGATE_DATABASE_URL", ""
-    if not settings.database_url:
-        setting, option = "--data (or FIELDGATE_DATA)", f" --data {shlex.quote(str(settings.data))}"
+    setting = "FIELDGATE_DATABASE_URL" if settings.database_url else "--data (or FIELDGATE_DATA)"
     return click.ClickException(
-        f"{what} Check {setting}. If it is right, create the database. Run: fieldgate migrate{option}"
+        f"{what} Check {setting}. If it is right, create the database. Run: fieldgate migrate{settings.data_option}"
     )
+
+
+def database_address(data: Path | None) -> str:
+    """The address of the database for messages, without a password."""
+    url = load_settings(data).database
+    file = sqlite_file(url)
+    if file is not None:
+        return str(file.absolute())
+    return PostgresURL.parse(url).to_text(hide_password=True, with_options=False)
 
 
 def with_account_store(

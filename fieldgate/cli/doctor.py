@@ -19,14 +19,17 @@ _SIGNS = {Level.OK: "ok     ", Level.WARNING: "warning", Level.ERROR: "error  "}
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--online", is_flag=True, help="Also ask the public address (FIELDGATE_BASE_URL) over the network.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), help="Port of the running service.  [default: FIELDGATE_PORT or 8000]"
+)
 @data_option
-def doctor(as_json: bool, online: bool, data: Path | None) -> None:
+def doctor(as_json: bool, online: bool, port: int | None, data: Path | None) -> None:
     """Check settings, files, disk, database, clock, imports, backups and the running service.
 
     The exit status is 1 if there is an error, 0 if there are only warnings. Nothing is changed, and no secret is
     printed.
     """
-    findings = asyncio.run(_examine(data, is_online=online))
+    findings = asyncio.run(_examine(data, port, is_online=online))
     is_ok = not has_errors(findings)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode({"ok": is_ok, "findings": findings})))
@@ -39,7 +42,7 @@ def doctor(as_json: bool, online: bool, data: Path | None) -> None:
         raise SystemExit(1)
 
 
-async def _examine(data: Path | None, *, is_online: bool) -> list[Finding]:
+async def _examine(data: Path | None, port: int | None, *, is_online: bool) -> list[Finding]:
     # Slow to import, and other commands do not need them.
     from fieldgate.doctor.database_checks import check_database
     from fieldgate.doctor.machine_checks import (
@@ -55,7 +58,10 @@ async def _examine(data: Path | None, *, is_online: bool) -> list[Finding]:
 
     try:
         settings = Settings.from_environment(os.environ)
-        settings = settings if data is None else msgspec.structs.replace(settings, data=data)
+        given = {"data": data, "port": port}
+        settings = msgspec.structs.replace(
+            settings, **{name: value for name, value in given.items() if value is not None}
+        )
         file = sqlite_file(settings.database)
     except BadSetting as found:
         return [error("settings", str(found), "Correct it. Nothing else was checked.")]
@@ -68,7 +74,7 @@ async def _examine(data: Path | None, *, is_online: bool) -> list[Finding]:
         *check_spool(settings),
     ]
     if file is not None:
-        findings += [*check_files(file), *check_disk(file.parent), *check_backup(file, now())]
+        findings += [*check_files(file, settings.data_option), *check_disk(file.parent), *check_backup(file, now())]
     if file is None or (file.is_file() and file.stat().st_size):
         database = Database(settings.database)
         try:

@@ -7,6 +7,7 @@ import logging
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -158,6 +159,7 @@ class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Gra
         self._delayed: dict[int, Any] = {}  # processes that ended and wait to be started again, by number
 
     def startup(self, *arguments: Any) -> None:
+        os.register_at_fork(after_in_child=_restore_signals)
         super().startup(*arguments)
         if self.runs_import_worker:
             self._stop_event = threading.Event()
@@ -198,6 +200,12 @@ class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Gra
         finally:
             if self.runs_import_worker:
                 self._worker_thread.join()
+
+
+def _restore_signals() -> None:
+    """Let a process that still starts end at once. It would inherit handlers that only work in the main process."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _supervise_worker(stop_event: threading.Event) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from fieldgate.accounts.store import AccountStore, IssuedBy
-from fieldgate.cli.common import data_option, with_account_store
+from fieldgate.cli.common import data_option, database_address, with_account_store
 from fieldgate.cli.output import print_table
 from fieldgate.db import now
 from fieldgate.settings import parse_duration
@@ -38,7 +38,9 @@ def create(name: str, expires: timedelta | None, data: Path | None) -> None:
     """Create a token for the user NAME and print it on standard output. It cannot be shown again."""
     created = _create(data, name, None if expires is None else now() + expires)
     if created is None:
-        raise click.ClickException(f"The user {name} does not exist or is disabled.")
+        raise click.ClickException(
+            f"The user {name} does not exist or is disabled. The database is {database_address(data)}"
+        )
     click.echo(created)
 
 

@@ -104,6 +104,10 @@ def _read_password(username: str, from_stdin: bool) -> str:
         except UnicodeDecodeError:
             raise click.ClickException("The password on standard input must be UTF-8.") from None
     else:
+        if sys.stdin is None or not sys.stdin.isatty():
+            raise click.ClickException(
+                "There is no terminal to ask for the password. Use --password-stdin to read it from standard input."
+            )
         password = click.prompt("Password", hide_input=True, confirmation_prompt=True)
     if error := password_error(password, username):
         raise click.ClickException(str(error))

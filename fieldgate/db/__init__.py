@@ -1,6 +1,7 @@
 """Database access for SQLite and PostgreSQL: transactions, queries, migrations, and data versions for caches."""
 
-from fieldgate.db.bulk import insert_rows
+from fieldgate.db.bulk import insert_rows, insert_rows_sync
+from fieldgate.db.commit_cache import CommitCache
 from fieldgate.db.data_versions import IDENTITY_TOPIC, DataVersions
 from fieldgate.db.database import Database, sqlite_file
 from fieldgate.db.errors import is_unavailable
@@ -8,11 +9,12 @@ from fieldgate.db.paginate import PreparedPage, RowPage, paginate
 from fieldgate.db.prepared import PreparedQuery, in_bound_list, in_values
 from fieldgate.db.snapshot import Snapshot, snapshot
 from fieldgate.db.tables import Timestamp, metadata, now
-from fieldgate.db.uid import new_uid
+from fieldgate.db.uid import new_uid, new_uids
 from fieldgate.db.upsert import insert_missing, upsert
 
 __all__ = [
     "IDENTITY_TOPIC",
+    "CommitCache",
     "DataVersions",
     "Database",
     "PreparedPage",
@@ -24,9 +26,11 @@ __all__ = [
     "in_values",
     "insert_missing",
     "insert_rows",
+    "insert_rows_sync",
     "is_unavailable",
     "metadata",
     "new_uid",
+    "new_uids",
     "now",
     "paginate",
     "snapshot",

@@ -28,6 +28,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db.database import Database
 from fieldgate.db.outages import DatabaseGone
+from fieldgate.db.prepared import PreparedQuery
 from fieldgate.db.tables import Timestamp, now, topic_versions
 from fieldgate.db.upsert import upsert
 
@@ -49,6 +50,7 @@ class DataVersions:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._upsert = _bump_statement(database)
+        self._bump_prepared = PreparedQuery(database, self._upsert)
         self._versions: dict[str, int] = {}
         # Changes when the database went back to an earlier state: then a cache of a higher version is not valid either.
         self.generation = 0
@@ -66,13 +68,12 @@ class DataVersions:
     def bump_sync(self, connection: Connection, *topics: str) -> None:
         """The same for functions passed to `Database.write`."""
         for topic in sorted(topics):
-            values = (
-                {"topic": topic, "version": Timestamp.pack(now())} if self._database.is_sqlite else {"topic": topic}
-            )
-            version = connection.execute(self._upsert, values).scalar_one()
-            if not self._database.is_sqlite:
-                connection.execute(_NOTIFY, {"topic": topic})
-                self._expected_versions[topic] = (version, asyncio.get_running_loop().time() + MAX_STALENESS)
+            if self._database.is_sqlite:
+                self._bump_prepared.execute(connection, topic=topic, version=Timestamp.pack(now()))
+                continue
+            version = connection.execute(self._upsert, {"topic": topic}).scalar_one()
+            connection.execute(_NOTIFY, {"topic": topic})
+            self._expected_versions[topic] = (version, asyncio.get_running_loop().time() + MAX_STALENESS)
 
     async def versions(self, topics: Sequence[str], *, fresh: bool = False) -> tuple[int, ...]:
         """Return the current versions of topics. On PostgreSQL they can be up to `MAX_STALENESS` seconds old.

@@ -19,7 +19,7 @@ _EXPLANATION = "The number identifies the database next to this file. Fieldgate 
 
 
 class UnexpectedDatabase(Exception):
-    """There is no database where one was before, or another one. The message says what to do."""
+    """There is no database where one was before, or another one. The message ends with the command that accepts it."""
 
 
 def marker_file(file: Path) -> Path:

@@ -9,9 +9,11 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import ARRAY, BigInteger, Column, ColumnElement, Select, any_, bindparam, column, func, literal, select
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.engine import Connection
+from sqlalchemy.types import TypeEngine
 
 from fieldgate.db.database import Database
+from fieldgate.db.sqlite_driver import sqlite_driver
 
 
 class PreparedQuery:
@@ -43,9 +45,12 @@ class PreparedQuery:
             found = await connection.fetchrow(self._sql, *arguments)
         return None if found is None else tuple(found)
 
-    async def all_in(self, connection: AsyncConnection, **values: object) -> Sequence[Sequence[Any]]:
-        """Return all rows, read in a transaction of the caller."""
-        return (await connection.exec_driver_sql(self._sql, tuple(self._arguments(values)))).all()
+    def execute(self, connection: Connection, /, **values: object) -> Sequence[Sequence[Any]]:
+        """Return all rows, in the transaction of a connection."""
+        arguments, driver = tuple(self._arguments(values)), sqlite_driver(connection)
+        if driver is not None:
+            return driver.execute(self._sql, arguments).fetchall()
+        return connection.exec_driver_sql(self._sql, arguments).all()
 
     def _arguments(self, named: dict[str, object]) -> list[object]:
         values = [named[name] if name in named else self._literal_params[name] for name in self._param_order]
@@ -54,11 +59,13 @@ class PreparedQuery:
         return values
 
 
-def in_bound_list(database: Database, key: Column[Any], name: str) -> ColumnElement[bool]:
-    """Return a condition: the key is in the list of integers bound to `name`. The list can have any length."""
+def in_bound_list(
+    database: Database, key: Column[Any], name: str, kind: type[TypeEngine[Any]] = BigInteger
+) -> ColumnElement[bool]:
+    """Return a condition: the key is in the list bound to `name`, which can have any length."""
     if database.is_sqlite:
         return key.in_(select(column("value")).select_from(func.json_each(bindparam(name))))
-    return key == any_(bindparam(name, type_=ARRAY(BigInteger)))
+    return key == any_(bindparam(name, type_=ARRAY(kind)))
 
 
 def in_values(database: Database, key: Column[Any], values: Collection[Any]) -> ColumnElement[bool]:

@@ -13,10 +13,17 @@ _BIASED_BYTES = bytes(range(_UNBIASED_LIMIT, 256))
 
 def new_uid(kind: str) -> str:
     """Return a new uid with 122 random bits. Kinds: `a` asset, `i` import, `p` assignment, `v` version."""
+    return new_uids(kind, 1)[0]
+
+
+def new_uids(kind: str, count: int) -> list[str]:
+    """Return some new uids."""
+    length = UID_LENGTH - 1
     letters = ""
-    while len(letters) < UID_LENGTH - 1:
-        letters += secrets.token_bytes(2 * UID_LENGTH).translate(_BYTE_TO_LETTER, _BIASED_BYTES).decode()
-    return kind + letters[: UID_LENGTH - 1]
+    while len(letters) < count * length:
+        needed = count * length - len(letters)
+        letters += secrets.token_bytes(needed + needed // 4 + 8).translate(_BYTE_TO_LETTER, _BIASED_BYTES).decode()
+    return [kind + letters[start : start + length] for start in range(0, count * length, length)]
 
 
 # A uid from a number has two letters at a time, of small numbers: one letter at a time takes three times as long.

@@ -26,33 +26,33 @@ MIN_SQLITE_VERSION = (3, 37, 0)
 OTHERS_CAN_READ = stat.S_IRGRP | stat.S_IROTH
 
 
-def check_files(file: Path) -> Iterator[Finding]:
-    """The SQLite file and its folder."""
+def check_files(file: Path, data_option: str = "") -> Iterator[Finding]:
+    """The SQLite file and its folder. `data_option` is added to the commands of advice."""
     folder = file.parent.absolute()
     if not folder.is_dir():
-        yield error("files", f"There is no folder {folder}.", "Check --data, or run `fieldgate migrate`.")
+        advice = f"Check --data (or FIELDGATE_DATA), or run: fieldgate migrate{data_option}"
+        yield error("files", f"There is no folder {folder}.", advice)
         return
     if not os.access(folder, os.W_OK | os.X_OK):
         yield error("files", f"{folder} cannot be written by this user.", "Give the folder to the user of the service.")
     if folder.stat().st_mode & stat.S_IWOTH:
         yield error("files", f"Every user of the machine can write to {folder}.", f"Run: chmod o-w {folder}")
     if not file.is_file() or not file.stat().st_size:
-        yield _missing_database(file)
+        yield _missing_database(file, data_option)
         return
-    yield from _check_database_file(file, folder)
+    yield from _check_database_file(file, folder, data_option)
 
 
-def _missing_database(file: Path) -> Finding:
+def _missing_database(file: Path, data_option: str) -> Finding:
     try:
         check_marker(file, None)
     except UnexpectedDatabase as found:  # there was one before
-        return error("files", str(found))
-    return error(
-        "files", f"There is no database at {file.absolute()}.", "Restore a backup, or run `fieldgate migrate`."
-    )
+        return error("files", f"{found}{data_option}")
+    advice = f"Restore a backup, or run: fieldgate migrate{data_option}"
+    return error("files", f"There is no database at {file.absolute()}.", advice)
 
 
-def _check_database_file(file: Path, folder: Path) -> Iterator[Finding]:
+def _check_database_file(file: Path, folder: Path, data_option: str) -> Iterator[Finding]:
     status, is_reachable = file.stat(), bool(folder.stat().st_mode & (stat.S_IXGRP | stat.S_IXOTH))
     if status.st_mode & OTHERS_CAN_READ and is_reachable:
         advice = f"Run: chmod 700 {folder}"
@@ -73,7 +73,7 @@ def _check_database_file(file: Path, folder: Path) -> Iterator[Finding]:
     try:
         check_marker(file, read_identity(file))
     except UnexpectedDatabase as found:
-        yield error("files", str(found))
+        yield error("files", f"{found}{data_option}")
     except sqlite3.Error as found:
         yield error("files", f"{file.absolute()} cannot be read: {found}", "Restore a backup.")
     else:

@@ -22,7 +22,10 @@ async def check_service(settings: Settings) -> AsyncIterator[Finding]:
             response = await client.get(f"{address}/readyz")
     except httpx.HTTPError as found:
         message = f"No service answers at {address}: {_reason(found)}."
-        yield warning("service", message, "If it should run, start it and read its log.")
+        advice = (
+            "If it should run, start it and read its log. If it has another port, use --port or set FIELDGATE_PORT."
+        )
+        yield warning("service", message, advice)
         return
     if response.status_code == httpx.codes.OK:
         yield ok("service", f"The service at {address} is ready.")
@@ -30,7 +33,7 @@ async def check_service(settings: Settings) -> AsyncIterator[Finding]:
         yield error("service", f"The service at {address} is not ready. {_detail(response)}".strip(), "Read its log.")
     else:
         message = f"{address}/readyz answers {response.status_code}: it may be another program."
-        yield warning("service", message, "Check FIELDGATE_HOST and FIELDGATE_PORT.")
+        yield warning("service", message, "Check FIELDGATE_HOST and FIELDGATE_PORT (or --port).")
 
 
 def _detail(response: httpx.Response) -> str:
@@ -44,6 +47,9 @@ def _detail(response: httpx.Response) -> str:
 async def check_proxy(settings: Settings, *, is_online: bool) -> AsyncIterator[Finding]:
     """Ask the public address for a list, and look at the links in it."""
     if not settings.base_url:
+        if is_online:
+            message = "No public address was asked: FIELDGATE_BASE_URL is not set."
+            yield warning("proxy", message, "Set it as for the service.")
         return
     shown = without_credentials(settings.base_url)
     if not is_online and not _is_loopback(urlsplit(shown).hostname or ""):

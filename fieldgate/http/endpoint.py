@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
+from itertools import chain
 from time import perf_counter
 from typing import Any, Protocol, get_args
 
@@ -36,13 +37,14 @@ from fieldgate.http.request.validation import encoded_fields, field_names, parse
 from fieldgate.http.response import responses
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.error_pages import wants_error_page
+from fieldgate.http.response.large_bodies import MAX_WHOLE_BYTES, LargeBodies, SlicedSend
 from fieldgate.http.response.response_builder import ErrorContext, PageRenderer, ResponseBuilder
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import ANONYMOUS, Caller
 from fieldgate.metrics.requests import RequestMetrics
-from fieldgate.pagination import ListResult
+from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.runtime.connection_guard import reset_connection
 from fieldgate.runtime.outgoing_transfer import BrokenOff
 from fieldgate.runtime.transfer_rate import TransferCredit
@@ -91,6 +93,7 @@ class AppContext(msgspec.Struct, frozen=True):
     # The response for an exception which means that the database cannot be used: 503 instead of 500. Else None.
     outage_problem: Callable[[BaseException], ServiceUnavailable | None]
     response_cache: ResponseCache
+    large_bodies: LargeBodies
     request_metrics: RequestMetrics
     page_renderer: PageRenderer
     page_forms: PageForms
@@ -112,7 +115,7 @@ class Request(msgspec.Struct):
     body: IncomingBody | None = None  # once it is needed
     # About the rate limit; None before the request is counted.
     rate_headers: Sequence[Header] | None = None
-    unpaid_rate_cost: float = 0.0  # of a conditional request; not paid if the response is 304
+    unpaid_rate_cost: float = 0.0  # of a conditional request; not paid if the response is a 304 that is at hand
     is_internal: bool = False  # a page calls the API; the request for the page is counted
 
 
@@ -188,15 +191,14 @@ class Endpoint:
         status = response.status
         if response.transfer is not None:
             send = response.transfer.measure(send)
-        if response.stream is not None or len(response.body) > responses.MAX_WHOLE_BYTES:
-            send = responses.SlicedSend(send, scope["client"], app.active_requests.waiting_for_client)
+        if response.stream is not None or len(response.body) > MAX_WHOLE_BYTES:
+            waiting = app.active_requests.waiting_for_client
+            send = SlicedSend(send, app.large_bodies, scope["client"], waiting)
         try:
             if body is not None and not body.is_finished and CONNECTION_CLOSE not in response.headers:  # noqa: SIM102
                 if not await app.body_drainer.drain(body):
                     extra.append(CONNECTION_CLOSE)
             status = await responses.send_response(receive, send, response, extra, headers, request.method)
-            if b"if-none-match" in headers and status != HTTPStatus.NOT_MODIFIED:
-                self._count_rest(request)
         except BrokenOff:  # logged by those who decided it
             # To a client of HTTP/1.0 the end of the connection is the end of the file, unless it is reset.
             if not reset_connection(app.settings.port, scope["client"]):
@@ -205,6 +207,8 @@ class Endpoint:
             self._log_error("broken off", error, request, request_id)
             raise
         finally:
+            if request.unpaid_rate_cost and status != HTTPStatus.NOT_MODIFIED:
+                self._count_rest(request)
             if response.stream is not None:
                 await response.stream.aclose()
             if self._may_have_secret:
@@ -264,7 +268,9 @@ class Endpoint:
     async def _handle(self, operation: Operation, context: HandlerContext, request: Request) -> Response:
         parsed = context.request
         if operation.caching.is_cacheable and parsed.format is not Format.HTML:
-            return await self._cached_response(operation, context)
+            return await self._cached_response(operation, context, request)
+        if parsed.format is Format.HTML:
+            self._count_rest(request)
         if request.method not in _SAFE_METHODS:
             await self._read_body(operation, context, request)
         return await self._build_response(operation, context, await self._call_handler(operation, context))
@@ -319,7 +325,7 @@ class Endpoint:
             self._count_cost(request, cost, is_reduced=True)
 
     def _count_cost(self, request: Request, cost: float, *, is_reduced: bool) -> None:
-        """With `is_reduced`, a conditional request pays most of the cost later, unless its response is 304."""
+        """With `is_reduced`, a conditional request pays most of the cost later, unless a 304 is at hand."""
         if is_reduced and b"if-none-match" in request.headers:
             request.unpaid_rate_cost += cost * (1 - CONDITIONAL_SHARE)
             cost *= CONDITIONAL_SHARE
@@ -328,11 +334,12 @@ class Endpoint:
         )
 
     def _count_rest(self, request: Request) -> None:
-        """Count the rest of a conditional request whose response was not 304."""
+        """Count the rest of a conditional request: its response is not 304, or has to be made to know that."""
         if request.unpaid_rate_cost:
             self._app_context.rate_limiter.charge(
                 request.caller.id, request.client.address, request.method, request.unpaid_rate_cost
             )
+            request.unpaid_rate_cost = 0.0
 
     def _parse(self, operation: Operation, request: Request, base_url: BaseURL) -> ParsedRequest:
         """Parse the head of a request, or reuse the result for an identical one."""
@@ -352,19 +359,27 @@ class Endpoint:
         parsed = self._parsed_requests.get(head)
         if parsed is None:
             parsed = parse_request(operation, head, request.path_values)
-            if head.size < MAX_CACHED_HEAD_BYTES:
+            is_new_each_time = parsed.shared_key and parsed.unknown_parameters  # such as a parameter against caches
+            if not is_new_each_time and head.size < MAX_CACHED_HEAD_BYTES:
                 self._parsed_requests.put(head, parsed)
         return parsed
 
-    async def _cached_response(self, operation: Operation, context: HandlerContext) -> Response:
+    async def _cached_response(self, operation: Operation, context: HandlerContext, request: Request) -> Response:
         """The response for the current data versions, from the cache if possible."""
         app, policy = self._app_context, operation.caching
         audience = policy.audience_key(context.caller) if policy.audience_key else ""
+        shared_key = context.request.shared_key
+        if shared_key:
+            response = app.response_cache.get((shared_key, audience, ()))
+            if response is not None:
+                return response
         topics = (*policy.depends_on, *app.common_topics) if policy.depends_on else ()
         versions = await app.data_versions.versions(topics, fresh=policy.strict_freshness)
         key = (context.request.cache_key, audience, versions)
         response = app.response_cache.get(key)
         if response is None:
+            if request.unpaid_rate_cost:
+                self._count_rest(request)
             own_versions = SeenVersions(versions[: len(policy.depends_on or ())])
             context.versions = own_versions
             result = await self._call_handler(operation, context)
@@ -374,6 +389,8 @@ class Endpoint:
             else:
                 # Read again: the handler may have seen a write that this process has not heard of yet.
                 is_current = versions == await app.data_versions.versions(topics, fresh=True)
+            if shared_key and not _has_page_links(context.request.page, result):
+                key = (shared_key, audience, ())
             etag = responses.make_etag(*key) if is_current else b""
             if is_current:
                 context.data_version = responses.make_data_version(audience, versions)
@@ -395,8 +412,8 @@ class Endpoint:
         if spec.kind is BodyKind.JSON_ARRAY:
             context.body = await body_parsing.parse_array(request.headers, await body.read(limit))
             items = [item for item in context.body if isinstance(item, dict)]
-            dry_run.check_body(operation, (pair for item in items for pair in item.items()))
-            names = dict.fromkeys(name for item in items for name in item)
+            names = dict.fromkeys(chain.from_iterable(items))
+            dry_run.check_items(operation, items, names)
             context.request = _add_unknown_fields(context.request, names, field_names(*get_args(spec.type)))
             return
         known = field_names(spec.type)
@@ -466,6 +483,10 @@ class Endpoint:
     def _loggable_path(self, request: Request) -> bytes:
         """The path without secrets: its template, or of an unknown path what does not look like a token."""
         return self._path.encode() if SECRET in self._path else _TOKEN.sub(SECRET.encode(), request.path)
+
+
+def _has_page_links(page: PageRequest, result: object) -> bool:
+    return isinstance(result, ListResult) and (page.offset > 0 or page.limit < result.count)
 
 
 async def _check_ignored_body(operation: Operation, request: Request) -> None:

@@ -173,6 +173,12 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     caching: CachePolicy
     description: Description
     rate_cost: float  # how much of a rate limit a request uses; 0: it is not limited
+    is_simple_page: bool
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether responses depend on nothing but what the handler gets, and only change with a release."""
+        return self.caching.depends_on == () and self.response.kind is not ResponseKind.RAW
 
     @property
     def name(self) -> str:
@@ -201,6 +207,8 @@ class CommonOptions(TypedDict, total=False):
     no_store: bool
     # How much of a rate limit a request uses, 1 if not given; 0: it is not limited.
     rate_cost: float
+    # True: a page without records, such as a form. It costs as much as other requests, and does not wait for a turn.
+    is_simple_page: bool
 
 
 class ReadOptions(CommonOptions, total=False):
@@ -276,6 +284,7 @@ def operation(
             caching=_cache_policy(parameters, options),
             description=_description(options),
             rate_cost=options.get("rate_cost", 1.0),
+            is_simple_page=options.get("is_simple_page", False),
         )
 
     return declare

@@ -108,20 +108,25 @@ def explain(
     state: PermissionState, permission: str, asset_type: str, *, is_superuser: bool = False, is_disabled: bool = False
 ) -> Explanation:
     """Explain whether a user has a permission, with every rule that matches."""
-    found = {
-        Rule.ACCOUNT_DISABLED: is_disabled,
-        Rule.NOT_FOR_TYPE: permission not in rules.assignable(asset_type),
-        Rule.UNRESTRICTED: permission == PARTIAL and (state.is_owner or is_superuser),
-        Rule.OWNER: state.is_owner and permission in rules.owner_permissions(asset_type),
-        Rule.SUPERUSER: is_superuser and permission in rules.owner_permissions(asset_type),
-        Rule.ASSIGNED: permission in state.granted,
-        Rule.COLLECTION: permission in state.collection - state.denied,
-        Rule.PUBLIC: permission in state.public,
-        Rule.DENIED: permission in state.collection & state.denied,
-        Rule.PARTIAL: permission in state.filters,
-        Rule.NOT_FOR_PUBLIC: state.is_public and permission not in PUBLIC_ASSIGNABLE,
-    }
-    first, *others = [rule for rule in Rule if found.get(rule)] or [Rule.NOTHING]
+    owned = rules.owner_permissions(asset_type)
+    matching = [
+        rule
+        for rule, matches in (
+            (Rule.ACCOUNT_DISABLED, is_disabled),
+            (Rule.NOT_FOR_TYPE, permission not in rules.assignable(asset_type)),
+            (Rule.UNRESTRICTED, permission == PARTIAL and (state.is_owner or is_superuser)),
+            (Rule.OWNER, state.is_owner and permission in owned),
+            (Rule.SUPERUSER, is_superuser and permission in owned),
+            (Rule.ASSIGNED, permission in state.granted),
+            (Rule.COLLECTION, permission in state.collection and permission not in state.denied),
+            (Rule.PUBLIC, permission in state.public),
+            (Rule.DENIED, permission in state.collection and permission in state.denied),
+            (Rule.PARTIAL, permission in state.filters),
+            (Rule.NOT_FOR_PUBLIC, state.is_public and permission not in PUBLIC_ASSIGNABLE),
+        )
+        if matches
+    ]
+    first, *others = matching or [Rule.NOTHING]
     allowed = first in GRANTING_RULES
     return Explanation(
         permission=permission,
@@ -138,8 +143,13 @@ def explain(
 def _because(rule: Rule, state: PermissionState, permission: str) -> tuple[str, ...]:
     if rule is Rule.PARTIAL:
         return (PARTIAL,)
-    sources = {Rule.ASSIGNED: state.granted, Rule.COLLECTION: state.collection - state.denied}
-    return tuple(sorted(each for each in sources.get(rule, ()) if permission in implied(each)))
+    if rule is Rule.ASSIGNED:
+        sources = state.granted
+    elif rule is Rule.COLLECTION:
+        sources = state.collection - state.denied
+    else:
+        return ()
+    return tuple(sorted([each for each in sources if permission in implied(each)]))
 
 
 def _filters(state: PermissionState, permission: str) -> Filters:

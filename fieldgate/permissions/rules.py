@@ -15,7 +15,6 @@ Invariants, which every action keeps, in whatever order it names permissions:
 """
 
 from collections.abc import Iterable, Mapping
-from itertools import combinations
 
 import msgspec
 
@@ -42,6 +41,7 @@ ASSIGNABLE: Mapping[str, Codenames] = {
     "collection": _BASE_PERMISSIONS | {"discover_asset"},
     "text": frozenset(),
 }
+_OWNED: Mapping[str, Codenames] = {asset_type: taken - {PARTIAL} for asset_type, taken in ASSIGNABLE.items()}
 PUBLIC_ASSIGNABLE = frozenset({"view_asset", "discover_asset", ADD, "view_submissions"})
 INHERITABLE = frozenset({"view_asset", "change_asset"})  # from a collection by the assets in it
 # By type and codename, computed once: one request can be about a thousand users.
@@ -55,6 +55,21 @@ _DEPENDENTS: Mapping[str, Mapping[str, Codenames]] = {
 }
 _CONTRADICTIONS: Mapping[str, Codenames] = {
     codename: frozenset(permission.contradicts) for codename, permission in BY_CODENAME.items()
+}
+
+
+def _conflict(first: str, second: str, asset_type: str) -> bool:
+    """Whether permissions contradict each other, directly or by what they imply."""
+    together = _CLOSURES[asset_type][first] | _CLOSURES[asset_type][second]
+    return any(_CONTRADICTIONS[each] & together for each in together)
+
+
+_CONFLICTS: Mapping[str, Mapping[str, Codenames]] = {
+    asset_type: {
+        first: frozenset(second for second in BY_CODENAME if _conflict(first, second, asset_type))
+        for first in BY_CODENAME
+    }
+    for asset_type in ASSIGNABLE
 }
 
 
@@ -97,7 +112,7 @@ def with_dependent(codenames: Iterable[str], asset_type: str) -> Codenames:
 
 def owner_permissions(asset_type: str) -> Codenames:
     """Return what the owner of an asset always has."""
-    return ASSIGNABLE[asset_type] - {PARTIAL}
+    return _OWNED[asset_type]
 
 
 def inherited(codenames: Codenames, asset_type: str) -> Codenames:
@@ -122,10 +137,12 @@ def effective_permissions(state: PermissionState, asset_type: str) -> Codenames:
 
 def find_contradiction(codenames: Iterable[str], asset_type: str) -> tuple[str, str] | None:
     """Return two permissions that contradict each other, directly or by what they imply, if there are any."""
-    for pair in combinations(sorted(frozenset(codenames)), 2):
-        together = with_implied(pair, asset_type)
-        if _contradicted(together) & together:
-            return pair
+    conflicts = _CONFLICTS[asset_type]
+    named = sorted(frozenset(codenames))
+    for position, first in enumerate(named):
+        for second in named[position + 1 :]:
+            if second in conflicts[first]:
+                return first, second
     return None
 
 

@@ -48,6 +48,8 @@ class EffectsRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EffectsFilters(msgspec.Struct, frozen=True, kw_only=True):
+    """Names are sorted: queries that differ in their order only are equal, and so are their responses."""
+
     held: Annotated[
         tuple[str, ...],
         Meta(description="Codenames of permissions held before, separated by commas. Implied ones are added."),
@@ -56,6 +58,9 @@ class EffectsFilters(msgspec.Struct, frozen=True, kw_only=True):
         Literal["survey", "template", "block", "question", "collection", "empty"],
         Meta(description="The type of the asset; not every permission can be assigned on every type."),
     ] = "survey"
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "held", tuple(sorted(self.held)))
 
 
 class WhatIfQuery(EffectsFilters, frozen=True, kw_only=True):
@@ -66,6 +71,10 @@ class WhatIfQuery(EffectsFilters, frozen=True, kw_only=True):
         tuple[str, ...],
         Meta(description="Codenames of permissions to remove, separated by commas. This is done first."),
     ] = ()
+
+    def __post_init__(self) -> None:
+        for name, given in (("held", self.held), ("assign", self.assign), ("remove", self.remove)):
+            msgspec.structs.force_setattr(self, name, tuple(sorted(given)))
 
 
 class WhatIfRecord(msgspec.Struct, frozen=True, kw_only=True):

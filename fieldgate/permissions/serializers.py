@@ -12,7 +12,7 @@ from fieldgate.i18n.messages import translate
 from fieldgate.permissions import rules, what_if
 from fieldgate.permissions.catalogue import PARTIAL, PERMISSIONS, Permission, implied, permission_path
 from fieldgate.permissions.effects import Effect
-from fieldgate.permissions.explain import Explanation
+from fieldgate.permissions.explain import Explanation, MatchedRule, Need
 from fieldgate.permissions.labels import short_label
 from fieldgate.permissions.rules import Codenames, PermissionState
 from fieldgate.permissions.schemas import (
@@ -127,24 +127,28 @@ def explanation_record(
         label=short_label(explanation.permission, asset_type, language),
         asset=asset,
         allowed=explanation.allowed,
-        rules=[
-            MatchedRecord(
-                rule=each.rule.value,
-                message=translate(each.message(), language),
-                decided=each.decided,
-                because=permission_links(each.because),
-                why=rule_sentence(each, asset_type, language),
-            )
-            for each in explanation.matched
-        ],
+        rules=[_matched_record(each, asset_type, language) for each in explanation.matched],
         partial_permissions=partial_records(explanation.filters) or msgspec.UNSET,
-        needs=[
-            NeedRecord(
-                permission=Link(permission_path(each.permission)),
-                removes=permission_links(each.removes),
-                message=translate(each.message(), language),
-                why=need_sentence(each, asset_type, language),
-            )
-            for each in explanation.needs
-        ],
+        needs=[_need_record(each, asset_type, language) for each in explanation.needs],
+    )
+
+
+@lru_cache(maxsize=1024)
+def _matched_record(matched: MatchedRule, asset_type: str, language: Language) -> MatchedRecord:
+    return MatchedRecord(
+        rule=matched.rule.value,
+        message=translate(matched.message(), language),
+        decided=matched.decided,
+        because=permission_links(matched.because),
+        why=rule_sentence(matched, asset_type, language),
+    )
+
+
+@lru_cache(maxsize=1024)
+def _need_record(need: Need, asset_type: str, language: Language) -> NeedRecord:
+    return NeedRecord(
+        permission=Link(permission_path(need.permission)),
+        removes=permission_links(need.removes),
+        message=translate(need.message(), language),
+        why=need_sentence(need, asset_type, language),
     )

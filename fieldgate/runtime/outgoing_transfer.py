@@ -20,6 +20,8 @@ WINDOW_SECONDS = 10
 # or less than this on average, once the service has waited for so long.
 LONG_BYTES_PER_SECOND = 256 * 1024
 LONG_SECONDS = 120
+# In the first second, buffers of the network take what the client may never read.
+BUFFERING_SECONDS = 1
 
 
 class BrokenOff(Exception):
@@ -35,6 +37,8 @@ class OutgoingTransfer:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._total = 0  # bytes
+        self._after_buffering = 0  # bytes
+        self._began_at: float | None = None
         self._waited = 0.0  # seconds, without the current wait
         self._waiting_since: float | None = None
         self._recent: deque[tuple[int, int]] = deque()  # second of waiting, bytes
@@ -62,8 +66,11 @@ class OutgoingTransfer:
         return measured_send
 
     def begin_part(self, size: int) -> None:
-        self._waiting_since = self._clock()
+        self._waiting_since = now = self._clock()
+        self._began_at = now if self._began_at is None else self._began_at
         self._total += size
+        if now >= self._began_at + BUFFERING_SECONDS:
+            self._after_buffering += size
         second = int(self._waited)
         if self._recent and self._recent[-1][0] == second:
             size += self._recent.pop()[1]
@@ -98,6 +105,11 @@ class OutgoingTransfer:
             return False
         is_long = waited >= LONG_SECONDS
         return self.rate < SLOW_BYTES_PER_SECOND or (is_long and self._total / waited < LONG_BYTES_PER_SECOND)
+
+    @property
+    def was_left_slow(self) -> bool:
+        """Whether a client that leaves now was slow, even if it was too short to be broken off."""
+        return self._after_buffering < SLOW_BYTES_PER_SECOND * self.seconds_waited
 
     def _forget_old(self, waited: float) -> None:
         while self._recent and self._recent[0][0] + WINDOW_SECONDS <= waited - 1:

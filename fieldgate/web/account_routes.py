@@ -77,6 +77,7 @@ class NewPasswordForm(msgspec.Struct, frozen=True):
     description=Message("The login form."),
     tag=TAG,
     formats=(Format.HTML,),
+    is_simple_page=True,
     in_schema=False,
 )
 async def login_form(context: HandlerContext, query: LoginQuery, templates: PageTemplates) -> Response:
@@ -178,6 +179,7 @@ async def account_page(
     description=Message("The page behind a one-time link."),
     tag=TAG,
     formats=(Format.HTML,),
+    is_simple_page=True,
     in_schema=False,
     no_store=True,
 )
@@ -244,6 +246,7 @@ async def invitation_use(
     description=Message("Chooses the language of pages in this browser."),
     tag=TAG,
     formats=(Format.HTML,),
+    is_simple_page=True,
     in_schema=False,
 )
 async def language_switch(code: str, request: ParsedRequest, query: RedirectQuery) -> Response:

@@ -93,6 +93,7 @@ async def openapi_yaml(request: ParsedRequest, document: OpenAPIDocument) -> Res
     description=Message("Interactive API documentation (Swagger UI)."),
     tag="Service",
     formats=(Format.HTML,),
+    is_simple_page=True,
 )
 async def swagger_ui(context: HandlerContext, templates: PageTemplates) -> Response:
     page = templates.render_page("swagger.html", context)

@@ -1,18 +1,21 @@
 """Authentication with passwords and tokens: constant cost of failures, the password cache, and last use."""
 
+import asyncio
+from collections import Counter
+
 import pytest
 from sqlalchemy import select
 
 from fieldgate.accounts import login_queue
 from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.known_clients import KnownClients
-from fieldgate.accounts.login_queue import Lane
+from fieldgate.accounts.login_queue import MAX_ATTEMPTS_PER_CLIENT, Lane
 from fieldgate.accounts.login_throttle import USER_POLICY, LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.accounts.tables import login_attempts
 from fieldgate.db import Database, DataVersions
-from fieldgate.errors import ServiceUnavailable, TooManyRequests, Unauthorized
+from fieldgate.errors import Problem, ServiceUnavailable, TooManyRequests, Unauthorized
 from tests.conftest import FAST_HASHER, PASSWORD
 
 pytestmark = pytest.mark.usefixtures("long_throttle_waits")
@@ -117,6 +120,68 @@ async def test_refused_checks_are_not_counted_as_failures(
                 await authenticator.by_password("amina", PASSWORD, ADDRESS)
     async with database.read_transaction() as connection:
         assert (await connection.execute(select(login_attempts))).all() == []
+
+
+async def attempt(authenticator: AccountAuthenticator, username: str, password: str, cookie: str = "") -> str:
+    try:
+        return (await authenticator.by_password(username, password, ADDRESS, cookie)).username
+    except Problem as problem:
+        return type(problem).__name__
+
+
+async def test_all_devices_of_an_account_share_its_places(
+    store: AccountStore, authenticator: AccountAuthenticator
+) -> None:
+    """Every login without a cookie gives another one, so their number is no limit."""
+    for username in ("guesser", "amina", "zahra"):
+        await create_user(store, username)
+    cookies = [await authenticator.device_cookie("guesser", "") for _ in range(3 * MAX_ATTEMPTS_PER_CLIENT)]
+    own_cookie = await authenticator.device_cookie("amina", "")
+    async with asyncio.TaskGroup() as tasks:
+        guesses = [tasks.create_task(attempt(authenticator, "guesser", "wrong", cookie)) for cookie in cookies]
+        known = tasks.create_task(attempt(authenticator, "amina", PASSWORD, own_cookie))
+        new = tasks.create_task(attempt(authenticator, "zahra", PASSWORD))
+    outcomes = Counter(guess.result() for guess in guesses)
+    assert outcomes == {"Unauthorized": MAX_ATTEMPTS_PER_CLIENT, "TooManyRequests": 2 * MAX_ATTEMPTS_PER_CLIENT}
+    assert (known.result(), new.result()) == ("amina", "zahra")
+
+
+async def test_known_addresses_of_an_account_take_turns_as_one_client(
+    store: AccountStore, authenticator: AccountAuthenticator
+) -> None:
+    queue = authenticator._queue
+    for username in ("guesser", "amina"):
+        await create_user(store, username)
+    for number in range(5):
+        await authenticator.by_password("guesser", PASSWORD, f"192.0.2.{number}")
+    await authenticator.by_password("amina", PASSWORD, "198.51.100.1")
+    async with asyncio.TaskGroup() as tasks, queue.turn("a", Lane.NEW), queue.turn("b", Lane.NEW):
+        for number in range(5):
+            tasks.create_task(expect_failure(authenticator, "guesser", f"192.0.2.{number}"))
+        tasks.create_task(expect_failure(authenticator, "amina", "198.51.100.1"))
+        while queue._count_waiting(Lane.KNOWN) < 6:
+            await asyncio.sleep(0)
+        waiting = sorted(len(turns) for turns in queue._lanes[Lane.KNOWN].values())
+    assert waiting == [1, 5]
+
+
+async def expect_failure(authenticator: AccountAuthenticator, username: str, address: str) -> None:
+    with pytest.raises(Unauthorized):
+        await authenticator.by_password(username, "wrong", address)
+
+
+async def test_guesses_at_a_known_address_do_not_take_the_places_of_a_device(
+    database: Database, store: AccountStore, passwords: Passwords, authenticator: AccountAuthenticator
+) -> None:
+    await create_user(store)
+    await authenticator.by_password("amina", PASSWORD, ADDRESS)
+    cookie = await authenticator.device_cookie("amina", "")
+    authenticator = new_authenticator(database, store, passwords)  # which has not verified the password yet
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(2 * MAX_ATTEMPTS_PER_CLIENT):
+            tasks.create_task(attempt(authenticator, "amina", f"wrong {number}"))
+        own = tasks.create_task(attempt(authenticator, "amina", PASSWORD, cookie))
+    assert own.result() == "amina"
 
 
 @pytest.mark.parametrize("attacker", ["192.0.2.66", ADDRESS])

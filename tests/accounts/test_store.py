@@ -3,10 +3,10 @@
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Delete, Update, select
 
 from fieldgate.accounts.store import MAX_TOKENS, AccountStore, IssuedBy, NewUser, UnknownUser, UsernameTaken
-from fieldgate.accounts.tables import tokens
+from fieldgate.accounts.tables import tokens, users
 from fieldgate.accounts.tokens import DISPLAY_PREFIX_LENGTH, TOKEN_PREFIX, hash_token
 from fieldgate.db import Database, DataVersions, now
 from fieldgate.identity import AuthMethod
@@ -68,6 +68,49 @@ async def test_invalid_tokens(store: AccountStore) -> None:
     assert await store.find_token_holder(session, AuthMethod.SESSION) is not None
     fresh = await store.issue_token(user_id, IssuedBy.COMMAND, None)
     assert await store.find_token_holder(fresh, AuthMethod.SESSION) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        tokens.update().values(revoked_at=now()),
+        tokens.update().values(expires_at=now() - timedelta(seconds=1)),
+        tokens.update().values(issued_by=IssuedBy.SESSION.value),
+        users.update().where(users.c.username == "amina").values(disabled_at=now()),
+        tokens.delete(),
+    ],
+    ids=["revoked", "expired", "session", "disabled", "deleted"],
+)
+async def test_any_commit_of_another_connection_counts_at_once(
+    change: Update | Delete, store: AccountStore, database: Database
+) -> None:
+    """The change raises no data version, as if somebody had made it with the program of the database."""
+    token = await store.issue_token(await create_user(store), IssuedBy.COMMAND, None)
+    for _ in range(2):
+        assert await store.find_token_holder(token, AuthMethod.TOKEN) is not None
+    async with database.transaction() as connection:
+        await connection.execute(change)
+    assert await store.find_token_holder(token, AuthMethod.TOKEN) is None
+
+
+async def test_changes_of_a_user_count_at_once(store: AccountStore, database: Database) -> None:
+    token = await store.issue_token(await create_user(store), IssuedBy.COMMAND, None)
+    for is_superuser in (True, False, True):
+        async with database.transaction() as connection:
+            await connection.execute(users.update().values(is_superuser=is_superuser, countries=["KEN"]))
+        for _ in range(2):
+            found = await store.find_token_holder(token, AuthMethod.TOKEN)
+            assert found is not None
+            assert (found.user.is_superuser, found.user.countries) == (is_superuser, ("KEN",))
+            assert found.user.secret == token
+
+
+async def test_token_that_was_just_used_expires(store: AccountStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    expires = now() + timedelta(hours=1)
+    token = await store.issue_token(await create_user(store), IssuedBy.COMMAND, expires)
+    assert await store.find_token_holder(token, AuthMethod.TOKEN) is not None
+    monkeypatch.setattr("fieldgate.accounts.store.now", lambda: expires)
+    assert await store.find_token_holder(token, AuthMethod.TOKEN) is None
 
 
 async def test_disabled_user_has_no_valid_token(store: AccountStore) -> None:

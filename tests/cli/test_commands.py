@@ -1,14 +1,16 @@
 """Commands as processes, on both databases."""
 
+import os
+import pty
 import re
 import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import pytest
-from click.testing import CliRunner
 
-from fieldgate.cli import main
 from fieldgate.db.schema import REQUIRED_REVISION
 from tests.conftest import PASSWORD, run_service
 from tests.processes import FIELDGATE_COMMAND, run_command
@@ -44,7 +46,8 @@ def test_create_list_and_revoke(tmp_path: Path) -> None:
     assert run_command("user", "disable", "AMINA", data=tmp_path).stdout == "user AMINA disabled\n"
     refused = run_command("token", "create", "amina", data=tmp_path)
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "The user amina does not exist or is disabled." in refused.stderr
+    message = f"The user amina does not exist or is disabled. The database is {tmp_path / 'fieldgate.db'}"
+    assert refused.stderr == f"Error: {message}\n"
 
 
 @pytest.mark.parametrize(
@@ -174,7 +177,7 @@ def test_postgresql_is_migrated_by_command_only(tmp_path: Path, empty_database_u
 
 
 async def test_commands_take_effect_in_a_running_service(tmp_path: Path) -> None:
-    """A running service sees a new user and a revoked token in its next response."""
+    """A running service sees a new user, a disabled one and a revoked token in its next response."""
     from fieldgate.settings import Settings
 
     async with run_service(Settings(data=tmp_path, access_log=False)) as service:
@@ -184,6 +187,10 @@ async def test_commands_take_effect_in_a_running_service(tmp_path: Path) -> None
         assert (await service.get("/api/v2/permissions/", headers=headers)).status_code == 200
         answer = await service.client.get("/token/", auth=httpx.BasicAuth("amina", "wrong"))
         assert answer.status_code == 401
+        for action, status in (("disable", 401), ("enable", 200)):
+            run_command("user", action, "amina", data=tmp_path)
+            for _ in range(2):
+                assert (await service.get("/api/v2/permissions/", headers=headers)).status_code == status
         run_command("token", "revoke", "1", data=tmp_path)
         assert (await service.get("/api/v2/permissions/", headers=headers)).status_code == 401
 
@@ -195,12 +202,37 @@ def test_unusable_data_folder(tmp_path: Path) -> None:
     assert "cannot be used: Not a directory." in done.stderr
 
 
+def run_in_terminal(*arguments: str | Path, answers: Sequence[str]) -> tuple[int, str]:
+    """Run a command in a terminal, and answer each time it asks for a password. Return its status and what is shown."""
+    ours, theirs = pty.openpty()
+    command = [FIELDGATE_COMMAND, *arguments]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as process:
+        os.close(theirs)
+        shown, remaining = "", [*answers]
+        with suppress(OSError):  # the command has ended
+            while part := os.read(ours, 4096):
+                shown += part.decode()
+                if remaining and shown.endswith(": "):
+                    os.write(ours, f"{remaining.pop(0)}\n".encode())
+    os.close(ours)
+    return process.returncode, shown
+
+
 def test_password_prompt_needs_confirmation(tmp_path: Path) -> None:
-    given = f"{PASSWORD}\nanother\n{PASSWORD}\n{PASSWORD}\n"
-    done = CliRunner().invoke(main, ["user", "create", "amina", "--data", str(tmp_path)], input=given)
-    assert done.exit_code == 0
-    assert "do not match" in done.output
-    assert PASSWORD not in done.output
+    answers = (PASSWORD, "another", PASSWORD, PASSWORD)
+    status, shown = run_in_terminal("user", "create", "amina", "--data", tmp_path, answers=answers)
+    assert status == 0, shown
+    assert "do not match" in shown
+    assert PASSWORD not in shown
+
+
+@pytest.mark.parametrize("command", ["create", "password"])
+def test_password_is_not_asked_for_without_a_terminal(tmp_path: Path, command: str) -> None:
+    if command == "password":
+        made(tmp_path)
+    done = run_command("user", command, "amina", data=tmp_path)
+    message = "There is no terminal to ask for the password. Use --password-stdin to read it from standard input."
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"Error: {message}\n")
 
 
 @pytest.mark.parametrize(

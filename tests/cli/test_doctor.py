@@ -22,6 +22,8 @@ def test_running_service_behind_its_public_address(tmp_path: Path) -> None:
             "message": f"{served.base_url} answers, and its links are right.",
             "advice": "",
         }
+        given = run_command("doctor", "--port", str(served.port), data=data)
+        assert f"ok       service: The service at {served.base_url} is ready." in given.stdout
         # The service does not know this name, so its links have another one.
         other = {**environment, "FIELDGATE_BASE_URL": f"http://localhost:{served.port}/prefix"}
         wrong = run_command("doctor", data=data, environment=other)
@@ -36,6 +38,8 @@ def test_no_service_and_no_database(tmp_path: Path) -> None:
     assert "error    files: There is no folder" in done.stdout
     assert "warning  service: No service answers at" in done.stdout
     assert "nothing accepts connections there.\n" in done.stdout
+    assert "If it has another port, use --port or set FIELDGATE_PORT.\n" in done.stdout
+    assert f"run: fieldgate migrate --data {tmp_path / 'mistyped'}\n" in done.stdout
     assert "ConnectError" not in done.stdout
     assert "Did you mean FIELDGATE_BASE_URL?" in done.stdout
     assert not (tmp_path / "mistyped").exists()
@@ -45,6 +49,13 @@ def test_invalid_setting(tmp_path: Path) -> None:
     done = run_command("doctor", data=tmp_path, environment={"FIELDGATE_PORT": "many"})
     assert done.returncode == 1
     assert done.stdout.startswith("error    settings: FIELDGATE_PORT: ")
+
+
+def test_online_needs_a_public_address(tmp_path: Path) -> None:
+    environment = {"FIELDGATE_PORT": str(free_port())}
+    message = "warning  proxy: No public address was asked: FIELDGATE_BASE_URL is not set."
+    assert message in run_command("doctor", "--online", data=tmp_path, environment=environment).stdout
+    assert "proxy: " not in run_command("doctor", data=tmp_path, environment=environment).stdout
 
 
 def test_no_secret_is_printed(tmp_path: Path) -> None:

@@ -86,8 +86,9 @@ def test_database_url_without_our_tables(tmp_path: Path, empty_database_url: str
 
 
 def test_lost_database_is_not_replaced_by_an_empty_one(tmp_path: Path) -> None:
-    assert run_command("migrate", data=tmp_path).returncode == 0
-    file = tmp_path / "fieldgate.db"
+    folder = tmp_path / "my data"
+    assert run_command("migrate", data=folder).returncode == 0
+    file = folder / "fieldgate.db"
     kept = file.read_bytes()
     file.unlink()
     commands = [
@@ -98,14 +99,14 @@ def test_lost_database_is_not_replaced_by_an_empty_one(tmp_path: Path) -> None:
         ("backup", str(tmp_path / "backup.db")),
     ]
     for arguments in commands:
-        done = run_command(*arguments, data=tmp_path)
+        done = run_command(*arguments, data=folder)
         assert (done.returncode, done.stdout) == (1, "")
         assert f"The database {file} is gone" in done.stderr
         assert "restore a backup" in done.stderr
-        assert "fieldgate migrate --new" in done.stderr
+        assert done.stderr.endswith(f" run: fieldgate migrate --new --data '{folder}'\n")
         assert not file.exists()
     file.write_bytes(kept)
-    assert run_command("user", "list", data=tmp_path).returncode == 0, "the file is back"
+    assert run_command("user", "list", data=folder).returncode == 0, "the file is back"
 
 
 def test_another_database_is_refused_until_it_is_accepted(tmp_path: Path) -> None:
@@ -116,6 +117,7 @@ def test_another_database_is_refused_until_it_is_accepted(tmp_path: Path) -> Non
     refused = run_command("user", "list", data=tmp_path / "a")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert f"{file} is another database than the one that was used here before" in refused.stderr
+    assert refused.stderr.endswith(f" run: fieldgate migrate --new --data {tmp_path / 'a'}\n")
     accepted = run_command("migrate", "--new", data=tmp_path / "a")
     assert (accepted.returncode, accepted.stdout) == (0, f"schema {REQUIRED_REVISION} (nothing to do)\n")
     assert run_command("user", "list", data=tmp_path / "a").returncode == 0

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,7 +14,16 @@ import pytest
 
 from tests.conftest import PASSWORD
 from tests.imports.workbooks import xlsx
-from tests.processes import TIMEOUT_SECONDS, ServerProcess, children, descendants, run_command, wait_for_exit
+from tests.processes import (
+    FIELDGATE_COMMAND,
+    TIMEOUT_SECONDS,
+    ServerProcess,
+    children,
+    descendants,
+    free_port,
+    run_command,
+    wait_for_exit,
+)
 
 LIST = "/api/v2/permissions/"
 
@@ -190,6 +200,26 @@ def test_shutdown_finishes_accepted_requests(tmp_path: Path) -> None:
             connection.close()
         assert all(answer.startswith(b"HTTP/1.1 200") and b'"token":"fgt_' in answer for answer in answers)
         assert served.process.wait(30) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_service_that_still_starts_is_stopped_at_once(tmp_path: Path, number: signal.Signals) -> None:
+    command: list[str | Path] = [FIELDGATE_COMMAND, "serve", "--port", str(free_port()), "--data", tmp_path]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "Spawning worker" in line:
+                break
+        if number == signal.SIGINT:  # a terminal sends it to all processes
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)
+        output, log = process.communicate(timeout=TIMEOUT_SECONDS)
+    assert "listening on" not in output
+    assert "Killing worker" not in log
+    assert "Traceback" not in log
 
 
 def test_killed_process_is_replaced(tmp_path: Path) -> None:

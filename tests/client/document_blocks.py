@@ -6,7 +6,7 @@ A comment in the line before a block says what is special about it:
     <!-- exit status 6 -->   the command ends with this status
     <!-- typed "text" -->    what the reader types when the command asks
     <!-- until "text" -->    the command runs until it is interrupted, which happens after it printed this text
-    <!-- stays "text" -->    the command goes on in another terminal; the next block follows after it printed this text
+    <!-- stays "text" -->    when it printed this text, it goes on, and the next block is typed into the other terminal
     <!-- after Ctrl-C -->    the command in the other terminal is interrupted first, and ends with status 0
 """
 
@@ -67,7 +67,8 @@ class Reader:
         self._python = python
         self._substitutions = substitutions
         self._environment = {**os.environ, **environment}
-        self._exports = ""  # `export` lines hold for all later commands
+        self._exports = ""  # `export` lines hold for all later commands in the same terminal
+        self._other_exports = ""
         self._staying: subprocess.Popen[bytes] | None = None  # the command in the other terminal
         self.ran: list[str] = []
 
@@ -141,6 +142,7 @@ class Reader:
         if block.noted("stays") and text in printed:
             assert self._staying is None, f"{block.place}: a command is still running"
             self._staying = process
+            self._exports, self._other_exports = self._other_exports, self._exports
             return printed
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=TIMEOUT_SECONDS)

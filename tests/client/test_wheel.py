@@ -105,7 +105,9 @@ with Client({server!r}) as client:
 """
     counted, message = run(bare / "python", "-c", program).splitlines()
     assert counted == f"{PERMISSIONS} add_submissions"
-    assert message == 'pandas is not installed. Install it with: pip install "fieldgate-client[pandas]"'
+    assert message == (
+        'pandas is not installed. In the folder of the Fieldgate repository, run: pip install "./client[pandas]"'
+    )
 
 
 def needs_of(*names: str) -> set[str]:

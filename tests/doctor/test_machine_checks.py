@@ -60,15 +60,17 @@ def test_missing_files(file: Path) -> None:
     (found,) = problems(list(check_files(file.parent / "no" / "fieldgate.db")))
     assert found.startswith("error: There is no folder")
     file.unlink()
-    (found,) = problems(list(check_files(file)))
+    (found,) = problems(list(check_files(file, " --data x")))
     assert found.startswith("error: There is no database at")
+    assert found.endswith(" run: fieldgate migrate --data x")
     for content in (None, b""):  # no file, an empty file
         if content is not None:
             file.write_bytes(content)
         write_marker(file, 12345)
-        (found,) = problems(list(check_files(file)))
+        (found,) = problems(list(check_files(file, " --data x")))
         assert found.startswith(f"error: The database {file} is gone"), "there was one before"
-        assert "`fieldgate migrate`" not in found, "it refuses"
+        assert "fieldgate migrate --data" not in found, "it refuses"
+        assert found.rstrip().endswith(" run: fieldgate migrate --new --data x")
 
 
 def test_another_database(file: Path) -> None:

@@ -202,3 +202,18 @@ async def test_invalid_bodies(service: Service, body: bytes, kind: str, status: 
 async def test_parent_and_dates_are_checked(service: Service, field: str, value: Any) -> None:
     found = await errors(service, await superuser(service), {**EVENT, field: value})
     assert [name.split(".")[0] for name in found] == [field]
+
+
+@pytest.mark.parametrize(
+    ("schema", "field"),
+    [("EventBody", "disaster_start_date"), ("EventBody", "created_at"), ("FieldReportBody", "report_date")],
+)
+async def test_schema_of_dates(service: Service, schema: str, field: str) -> None:
+    """Clients that follow the document send no empty text, which is refused."""
+    document = (await service.get("/api-docs/openapi.json")).json()
+    described = document["components"]["schemas"][schema]["properties"][field]["anyOf"]
+    choices = next((choice["anyOf"] for choice in described if "anyOf" in choice), described)
+    assert choices == [{"format": "date-time"}, {"format": "date"}]
+    report = {**EVENT["field_reports"][0], field: ""}
+    body = {**EVENT, field: ""} if schema == "EventBody" else {**EVENT, "field_reports": [report]}
+    assert [name.rsplit(".")[-1] for name in await errors(service, await superuser(service), body)] == [field]

@@ -16,8 +16,11 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
+from fieldgate.concurrency import SharedSlots
 from fieldgate.events.export.exporter import EXPORT_SHARES, EventExporter
 from fieldgate.events.store import EventStore
+from fieldgate.runtime.outgoing_transfer import BrokenOff
+from fieldgate.settings import RateQuota
 from tests.conftest import Service, StartService
 from tests.events.event_service import PATH, make_event
 from tests.faults.trial_report import TrialReport, TrialResult
@@ -30,7 +33,7 @@ EVENT_COUNT = 30
 class Reader:
     """A client that asks for an export and reads nothing until it is told."""
 
-    def __init__(self, service: Service, address: str, token: str = "") -> None:
+    def __init__(self, service: Service, address: str, token: str = "", condition: bytes = b"") -> None:
         self._service = service
         self.status = 0
         self.headers: dict[bytes, bytes] = {}
@@ -38,10 +41,12 @@ class Reader:
         self.is_reading = asyncio.Event()
         self.is_gone = asyncio.Event()
         self.has_started = asyncio.Event()
-        credentials = [(b"authorization", f"Token {token}".encode())] if token else []
+        extra = [(b"authorization", f"Token {token}".encode())] if token else []
+        if condition:
+            extra.append((b"if-none-match", condition))
         self._scope = {
             "type": "http", "method": "GET", "path": EXPORT, "raw_path": EXPORT.encode(),
-            "query_string": b"format=ndjson", "headers": [(b"host", b"localhost"), *credentials],
+            "query_string": b"format=ndjson", "headers": [(b"host", b"localhost"), *extra],
             "scheme": "http", "client": (address, 50000),
         }  # fmt: skip
         self.task = asyncio.create_task(self._run())
@@ -78,11 +83,11 @@ class Reader:
 
 @asynccontextmanager
 async def export_service(
-    start: StartService, monkeypatch: pytest.MonkeyPatch, wait_seconds: float
+    start: StartService, monkeypatch: pytest.MonkeyPatch, wait_seconds: float, **settings: Any
 ) -> AsyncIterator[Service]:
     shares = replace(EXPORT_SHARES, wait_seconds=wait_seconds)
     monkeypatch.setattr("fieldgate.app.EventExporter", partial(EventExporter, shares=shares, batch_size=10))
-    async with start() as service:
+    async with start(**settings) as service:
         events = [make_event(number) for number in range(1, EVENT_COUNT + 1)]
         await EventStore(service.database, service.data_versions).upsert(events)
         yield service
@@ -142,6 +147,27 @@ async def test_an_export_waits_a_moment_for_a_slot(start: StartService, monkeypa
         next_one = Reader(service, "203.0.113.7")
         assert [(await reader.read()).count(b"\n") for reader in slow] == [EVENT_COUNT, EVENT_COUNT]
         assert (await next_one.read()).count(b"\n") == EVENT_COUNT
+
+
+def export_slots(service: Service) -> SharedSlots:
+    exporter = service.app.app_context.services[EventExporter]
+    assert isinstance(exporter, EventExporter)
+    return exporter._slots
+
+
+async def test_a_conditional_export_that_is_broken_off_has_its_full_cost(
+    start: StartService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = {"address_read_rate": RateQuota(25, 3600), "rate_limit_exempt": ()}
+    async with export_service(start, monkeypatch, wait_seconds=0, **limits) as service:
+        slow = Reader(service, "203.0.113.7", condition=b'"another"')
+        assert await slow.start() == 200
+        (slot,) = export_slots(service)._slots
+        assert slot.transfer is not None
+        slot.transfer.break_off()
+        with pytest.raises(BrokenOff):
+            await slow.task
+        assert await Reader(service, "203.0.113.7").start() == 429
 
 
 # Slots are given back
@@ -212,9 +238,7 @@ async def test_a_cancelled_request_gives_the_slot_back(
             elif moment == "has a slot":
                 await reached.wait()
             else:
-                exporter = service.app.app_context.services[EventExporter]
-                assert isinstance(exporter, EventExporter)
-                while not exporter._slots._waiting:
+                while not export_slots(service)._waiting:
                     await asyncio.sleep(0)
             cancelled.task.cancel()
             with suppress(asyncio.CancelledError):

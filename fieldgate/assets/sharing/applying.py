@@ -1,6 +1,7 @@
 """Apply planned changes of assignments: raise collected errors, then write, unless it is a dry run.
 
-Every route that changes assignments goes through `apply_changes`, so that none can forget the errors.
+Every route that changes assignments goes through `apply_changes`, so that none can forget the errors. Only POST of one
+assignment does the same in a function of its own, which is committed together with others (`Database.write`).
 """
 
 from collections.abc import Sequence

@@ -7,22 +7,35 @@ from fieldgate.assets.asset_lists import AssetPage
 from fieldgate.assets.assignments import AssignmentScope
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, effective_user_id
 from fieldgate.assets.list_sql import ListedAsset, StoredGrant, decode_grants
+from fieldgate.assets.sharing.grants_sql import decode_filters
 from fieldgate.assets.sharing.io.request_parsing import UnresolvedGrant, resolve_grantees
 from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee, ListedAssignment, StoredAssignment
 from fieldgate.assets.sharing.model.planning import ErrorCollector, GrantRequest
-from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction, decode_filters
+from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
 from fieldgate.errors import NotFound
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
 
 
 async def load_visible(uid: str, caller: Caller, authorizer: AssetAuthorizer, store: AssignmentStore) -> AssetGrants:
-    """Return an asset with the assignments that the caller can see."""
-    return await load_visible_asset(await authorizer.authorize(uid, caller), caller, store)
+    """Return an asset with the assignments that the caller can see, and perhaps others: use `visible_to`."""
+    grants = await store.find_complete(uid)
+    if grants is None:
+        return await _load_visible_of_many(await authorizer.authorize(uid, caller), caller, store)
+    grants.authorize(caller)
+    return grants
 
 
 async def load_visible_asset(asset: AuthorizedAsset, caller: Caller, store: AssignmentStore) -> AssetGrants:
     """Like `load_visible`, for an asset that is authorized already."""
+    grants = await store.find_complete(asset.uid)
+    if grants is None:
+        return await _load_visible_of_many(asset, caller, store)
+    grants.authorize(caller)
+    return grants
+
+
+async def _load_visible_of_many(asset: AuthorizedAsset, caller: Caller, store: AssignmentStore) -> AssetGrants:
     visible_ids = (effective_user_id(caller), asset.owner_id)
     async with store.transaction([asset.uid], read_only=True) as transaction:
         grants = await transaction.load(asset.uid, None if asset.may_manage else visible_ids)
@@ -62,7 +75,7 @@ def _by_user(user_id: int, granted: str | None, granted_to_public: str | None) -
 
 
 def _to_assignment(grant: StoredGrant) -> StoredAssignment:
-    filters = decode_filters(grant.filters)
+    filters = None if grant.filters is None else decode_filters(grant.filters)
     return StoredAssignment(grant.permission, bool(grant.is_denied), filters, id=grant.id, uid=grant.uid)
 
 

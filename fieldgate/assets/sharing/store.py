@@ -5,38 +5,52 @@ async with store.transaction([uid]) as transaction:  # locks the asset
     await transaction.write(Action.ASSIGN, user, changes)
 """
 
-from collections import defaultdict
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
-import msgspec
-from sqlalchemy import Row, bindparam, select
+from sqlalchemy import Row, select
+from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
-from fieldgate.assets.assignments import AssignmentScope
 from fieldgate.assets.authorization import asset_not_found
-from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee, StoredAssignment, owner_uids_by_permission
+from fieldgate.assets.sharing.assignment_rows import AssignmentRows
+from fieldgate.assets.sharing.grants_sql import (
+    GrantsQueries,
+    StoredByUser,
+    group_assignments,
+    to_complete_grants,
+    to_grants,
+    to_grants_with_named,
+)
+from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee, owner_uids_by_permission
 from fieldgate.assets.sharing.model.planning import Action, PermissionChange, reject_oversized
 from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets, assignment_history, assignments
 from fieldgate.assets.work_cost import run_by_cost
-from fieldgate.db import Database, DataVersions, RowPage, Timestamp, in_values, insert_rows, new_uid, now, paginate
+from fieldgate.db import Database, DataVersions, RowPage, in_values, paginate
 from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
-from fieldgate.permissions.catalogue import PARTIAL
-from fieldgate.permissions.effects import EffectKind
-from fieldgate.permissions.submission_filters import Filters
 
-StoredByUser = dict[int, list[StoredAssignment]]
+Result = TypeVar("Result")
 
 
 class AssignmentStore:
     def __init__(self, database: Database, data_versions: DataVersions) -> None:
         self._database = database
         self._data_versions = data_versions
+        self._queries = GrantsQueries(database)
+
+    async def find_complete(self, uid: str) -> AssetGrants | None:
+        """Return an asset with all its assignments, or None if it has too many to be read at once."""
+        rows = await self._queries.find_complete(uid)
+        if rows is None:
+            return None
+        if not rows:
+            raise asset_not_found(uid)
+        return to_complete_grants(rows)
 
     @asynccontextmanager
     async def transaction(
@@ -51,7 +65,19 @@ class AssignmentStore:
 
     def in_transaction(self, connection: AsyncConnection) -> "SharingTransaction":
         """Use an open transaction in which the assets are locked already."""
-        return SharingTransaction(self._database, self._data_versions, connection)
+        return SharingTransaction(self._database, self._data_versions, self._queries, connection)
+
+    async def write(self, uid: str, write: "Callable[[SharingConnection], Result]") -> Result:
+        """Lock an asset, run a short function that writes, and commit. See `Database.write`."""
+
+        def run(connection: Connection) -> Result:
+            return write(SharingConnection(self._database, self._data_versions, self._queries, connection))
+
+        if self._database.is_sqlite:
+            return await self._database.write(run)
+        async with self._database.transaction() as connection:
+            await self._lock(connection, [uid])
+            return await connection.run_sync(run)
 
     async def _lock(self, connection: AsyncConnection, uids: Collection[str]) -> None:
         """Lock collections before the assets in them, each in order of id, to avoid deadlocks."""
@@ -82,20 +108,53 @@ class AssignmentStore:
             return await paginate(connection, query, page, order_by=[assignment_history.c.id.desc()])
 
 
+class SharingConnection:
+    """Reads and writes assignments of one user in a function passed to `AssignmentStore.write`."""
+
+    def __init__(
+        self, database: Database, data_versions: DataVersions, queries: GrantsQueries, connection: Connection
+    ) -> None:
+        self._database = database
+        self._data_versions = data_versions
+        self._queries = queries
+        self._connection = connection
+
+    def load_with_user(self, uid: str, username: str, caller_id: int) -> tuple[AssetGrants, Grantee | None]:
+        """Return an asset with the assignments of two users and the public, and the user with a name."""
+        rows = self._queries.with_named_user.execute(
+            self._connection, uid=uid, username_key=username_key(username), caller_id=caller_id
+        )
+        if not rows:
+            raise asset_not_found(uid)
+        return to_grants_with_named(rows)
+
+    def write(self, action: Action, by: User, changes: Iterable[PermissionChange]) -> AssignmentRows:
+        """Write changes, and every effect to the history. Returns the rows."""
+        changes = [change for change in changes if change.effects]
+        rows = AssignmentRows.of(changes, action, by.id)
+        if changes:
+            reject_oversized(changes)
+            rows.write(self._connection, self._database)
+            self._data_versions.bump_sync(self._connection, TOPIC)
+        return rows
+
+
 class SharingTransaction:
     """Reads and writes assignments in one transaction."""
 
-    def __init__(self, database: Database, data_versions: DataVersions, connection: AsyncConnection) -> None:
+    def __init__(
+        self, database: Database, data_versions: DataVersions, queries: GrantsQueries, connection: AsyncConnection
+    ) -> None:
         self._database = database
         self._data_versions = data_versions
+        self._queries = queries
         self._connection = connection
 
     async def find_grantees(self, names: Iterable[str]) -> dict[str, Grantee]:
         """Return users by `username_key`, including disabled ones."""
         keys = {username_key(name) for name in names}
-        columns = select(users.c.id, users.c.username, users.c.username_key, users.c.disabled_at)
-        rows = await self._connection.execute(columns.where(in_values(self._database, users.c.username_key, keys)))
-        return {row.username_key: Grantee(row.id, row.username, row.disabled_at is None) for row in rows}
+        rows = await self._connection.run_sync(self._queries.users_by_name.execute, keys=list(keys))
+        return {key: Grantee(id_, username, disabled_at is None) for key, id_, username, disabled_at in rows}
 
     async def load(self, uid: str, user_ids: Collection[int] | None = None) -> AssetGrants:
         """Return an asset with all its assignments, or those of some users and the public. Raise `NotFound`."""
@@ -111,7 +170,7 @@ class SharingTransaction:
         rows, grantees = await self._load_assignments(asset_ids, user_ids)
         owners = {row.owner_id for row in found} | {row.collection_owner_id for row in found}
         grantees |= await self._load_grantees(owners - grantees.keys() - {None})
-        return [_to_grants(row, rows, grantees) for row in found]
+        return [to_grants(row, rows, grantees) for row in found]
 
     async def find_holder_id(self, uid: str, assignment_uid: str) -> int | None:
         """Return the id of the user who has an assignment on an asset or on its collection."""
@@ -151,42 +210,13 @@ class SharingTransaction:
         self, asset_ids: Collection[int], user_ids: Collection[int] | None
     ) -> tuple[dict[int, StoredByUser], dict[int, Grantee]]:
         """Return assignments by asset and user, and the users by id."""
-        query = (
-            select(
-                assignments.c.id,
-                assignments.c.uid,
-                assignments.c.asset_id,
-                assignments.c.user_id,
-                assignments.c.permission,
-                assignments.c.is_denied,
-                assignments.c.filters,
-                users.c.username,
-                users.c.disabled_at,
-            )
-            .join_from(assignments, users, users.c.id == assignments.c.user_id)
-            .where(in_values(self._database, assignments.c.asset_id, asset_ids))
-            .order_by(assignments.c.id)
-        )
-        if user_ids is not None:
-            query = query.where(in_values(self._database, assignments.c.user_id, {*user_ids, PUBLIC_USER_ID}))
-        rows: dict[int, StoredByUser] = defaultdict(lambda: defaultdict(list))
-        grantees: dict[int, Grantee] = {}
-        for (
-            id_,
-            uid,
-            asset_id,
-            user_id,
-            permission,
-            is_denied,
-            filters,
-            username,
-            disabled_at,
-        ) in await self._connection.execute(query):
-            if user_id not in grantees:
-                grantees[user_id] = Grantee(user_id, username, disabled_at is None)
-            assignment = StoredAssignment(permission, is_denied, decode_filters(filters), id=id_, uid=uid)
-            rows[asset_id][user_id].append(assignment)
-        return rows, grantees
+        run, ids = self._connection.run_sync, list(asset_ids)
+        if user_ids is None:
+            rows = await run(self._queries.assignments.execute, asset_ids=ids)
+        else:
+            some = list({*user_ids, PUBLIC_USER_ID})
+            rows = await run(self._queries.assignments_of_users.execute, asset_ids=ids, user_ids=some)
+        return await run_by_cost(len(rows), group_assignments, rows)
 
     async def _load_grantees(self, user_ids: Collection[int | None]) -> dict[int, Grantee]:
         query = select(users.c.id, users.c.username, users.c.disabled_at)
@@ -204,93 +234,6 @@ class SharingTransaction:
         if not changes:
             return
         reject_oversized(changes)
-        timestamp = Timestamp.pack(now())
-        if deleted := [id_ for change in changes for id_ in _deleted_ids(change)]:
-            query = assignments.delete().where(in_values(self._database, assignments.c.id, deleted))
-            await self._connection.execute(query)
-        new = await run_by_cost(len(changes), _all_new_rows, changes, timestamp)
-        await insert_rows(self._connection, assignments, new)
-        if updates := [row for change in changes for row in _filter_updates(change)]:
-            update = assignments.update().where(assignments.c.id == bindparam("row_id"))
-            await self._connection.execute(update.values(filters=bindparam("new_filters")), updates)
-        history = [row for change in changes for row in _history_rows(change, action, by.id, timestamp, source)]
-        await insert_rows(self._connection, assignment_history, history)
+        rows = await run_by_cost(len(changes), AssignmentRows.of, changes, action, by.id, source)
+        await self._connection.run_sync(rows.write, self._database)
         await self._data_versions.bump(self._connection, TOPIC)
-
-
-def _to_grants(row: Row[Any], rows: dict[int, StoredByUser], grantees: dict[int, Grantee]) -> AssetGrants:
-    return AssetGrants(
-        id=row.id,
-        uid=row.uid,
-        scope=AssignmentScope(
-            asset_type=row.asset_type,
-            owner_id=row.owner_id,
-            direct=rows.get(row.id, {}),
-            collection_owner_id=row.collection_owner_id,
-            on_collection=rows.get(row.parent_id, {}),
-        ),
-        collection_uid=row.collection_uid,
-        grantees_by_id=grantees,
-    )
-
-
-def decode_filters(stored: dict[str, list[dict[str, Any]]] | None) -> Filters | None:
-    """Filters as they are stored in JSON."""
-    return None if stored is None else {codename: tuple(filters) for codename, filters in stored.items()}
-
-
-def _deleted_ids(change: PermissionChange) -> Iterable[int]:
-    before, after = change.before, change.after
-    removed = (before.granted - after.granted) | (before.denied - after.denied)
-    for row in change.grants.scope.direct.get(change.user.id, ()):
-        if isinstance(row, StoredAssignment) and row.permission in removed:
-            yield row.id
-
-
-def _all_new_rows(changes: Iterable[PermissionChange], timestamp: int) -> list[dict[str, object]]:
-    return [row for each in changes for row in _new_rows(each, timestamp)]
-
-
-def _new_rows(change: PermissionChange, timestamp: int) -> Iterable[dict[str, object]]:
-    before, after = change.before, change.after
-    granted = [(permission, False) for permission in sorted(after.granted - before.granted)]
-    denied = [(permission, True) for permission in sorted(after.denied - before.denied)]
-    filters = msgspec.json.encode(after.filters).decode()
-    for permission, is_denied in (*granted, *denied):
-        yield {
-            "uid": new_uid("p"),
-            "asset_id": change.grants.id,
-            "user_id": change.user.id,
-            "permission": permission,
-            "is_denied": is_denied,
-            "filters": filters if permission == PARTIAL and not is_denied else None,
-            "created_at": timestamp,
-        }
-
-
-def _filter_updates(change: PermissionChange) -> Iterable[dict[str, object]]:
-    if not any(effect.kind is EffectKind.FILTERED for effect in change.effects) or PARTIAL not in change.after.granted:
-        return
-    for row in change.grants.scope.direct[change.user.id]:
-        if isinstance(row, StoredAssignment) and row.permission == PARTIAL:
-            yield {"row_id": row.id, "new_filters": change.after.filters}
-
-
-def _history_rows(
-    change: PermissionChange, action: Action, by: int, timestamp: int, source: str | None
-) -> Iterable[dict[str, object]]:
-    for effect in change.effects:
-        filters = change.filters_of(effect)
-        yield {
-            "asset_id": change.grants.id,
-            "made_at": timestamp,
-            "made_by": by,
-            "act": action.value,
-            "user_id": change.user.id,
-            "permission": effect.permission,
-            "what": effect.kind.value,
-            "why": effect.reason.value,
-            "because": effect.because,
-            "filters": None if filters is None else msgspec.json.encode(filters).decode(),
-            "source": source,
-        }

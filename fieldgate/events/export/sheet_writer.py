@@ -20,7 +20,7 @@ _DIMENSION = re.compile(rb"<dimension [^>]*/>")  # the number of rows is not kno
 _INVALID = r"\x00-\x08\x0b-\x1f\ufffe\uffff"  # characters that XML does not allow, or changes
 _ESCAPE = "_x[0-9a-fA-F]{4}_"  # how Excel writes such a character
 _is_special = re.compile(rf"[&<>{_INVALID}]|{_ESCAPE}|^\s|\s\Z").search
-_escape_like = re.compile(_ESCAPE)
+_escape_like = re.compile(f"_(?={_ESCAPE[1:]})")  # two may share an underscore; xlsxwriter misses the second
 _invalid = re.compile(f"[{_INVALID}]")
 
 
@@ -121,7 +121,7 @@ def _make_workbook(sheet_names: Sequence[str], header: Sequence[Sequence[str]]) 
 def _text_element(text: str) -> str:
     """A text with everything that is special in XML or in workbooks."""
     text = _shortened(text)
-    text = _escape_like.sub(lambda found: f"_x005F{found[0]}", text)
+    text = _escape_like.sub("_x005F_", text)
     text = _invalid.sub(lambda found: f"_x{ord(found[0]):04X}_", text)
     space = ' xml:space="preserve"' if text[:1].isspace() or text[-1:].isspace() else ""
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -34,6 +34,7 @@ from fieldgate.reference.store import ReferenceStore
 STANDARD_INPUT = "-"
 GZIP_MAGIC = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
+WORKBOOK_MAGIC = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # .xlsx and .ods are ZIP files; .xls
 MAX_CELL_CHARS = 16 * 1024 * 1024
 # A table has only the ids of appeals and field reports, so those of the stored event are kept.
 IGNORED_COLUMNS = ("appeals.id", "field_reports.id")
@@ -145,6 +146,8 @@ def _open_file(path: str) -> Iterator[IO[bytes]]:
 
 def _parse_records(file: IO[bytes]) -> Iterator[tuple[dict[str, Any] | None, str]]:
     first = _first_line(file)
+    if first.startswith(WORKBOOK_MAGIC):
+        raise InvalidFile("Workbooks and ZIP files are not accepted. Use CSV, NDJSON or JSON.")
     start = first.lstrip()[:1]
     if not start:
         return

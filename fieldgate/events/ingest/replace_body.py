@@ -20,6 +20,13 @@ TextInput = Annotated[
     str | dict[LanguageCode, str | None],
     Meta(description="A text in the language of the request, or an object keyed by language."),
 ]
+TimestampInput = Annotated[
+    datetime,
+    Meta(
+        description="ISO 8601; midnight without a time, UTC without a zone.",
+        extra_json_schema={"anyOf": [{"format": "date-time"}, {"format": "date"}]},
+    ),
+]
 ReferenceInput = Annotated[int | dict[str, Any], Meta(description="An id, or a record with its id.")]
 
 _BODY_STRUCTS: dict[type, type] = {}
@@ -47,6 +54,8 @@ def _body_struct(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
 def _body_type(name: str, kind: Any) -> Any:
     if kind == LocalizedText:
         return TextInput
+    if bare_type(kind) is datetime:
+        return TimestampInput
     if name == "dtype":
         return ReferenceInput
     if kind is Visibility:

@@ -41,7 +41,7 @@ async def authenticate(headers: Mapping[bytes, bytes], client_address: str, auth
     """Return the caller. Invalid credentials are an error everywhere, on public endpoints too."""
     authorization = headers.get(b"authorization", b"").decode("latin-1").strip()
     if authorization:
-        return await _authenticate_header(authorization, client_address, device_cookie(headers), authenticator)
+        return await _authenticate_header(authorization, client_address, headers, authenticator)
     token = read_cookie(headers.get(b"cookie", b""), SESSION_COOKIE).decode("latin-1")
     if token:
         # An expired session is not an error: the page is shown as to the public, with a login link.
@@ -54,26 +54,22 @@ def device_cookie(headers: Mapping[bytes, bytes]) -> str:
 
 
 async def _authenticate_header(
-    authorization: str, client_address: str, device: str, authenticator: Authenticator
+    authorization: str, client_address: str, headers: Mapping[bytes, bytes], authenticator: Authenticator
 ) -> Caller:
-    scheme, *parts = authorization.split(maxsplit=1)
-    rest = parts[0] if parts else ""
+    parts = authorization.split(maxsplit=1)
+    scheme, rest = parts if len(parts) > 1 else (authorization, "")
     known = scheme.lower()
     if len(authorization) > MAX_CREDENTIAL_CHARS:
         raise Unauthorized(INVALID_TOKEN)
-    if known in {"token", "bearer"}:
-        if not rest:
-            raise Unauthorized(MISSING_TOKEN)
-        return await _authenticate_token(rest, authenticator)
     if known == "basic":
         username, password = _decode_basic(rest)
-        return await authenticator.by_password(username, password, client_address, device)
-    if not rest:  # a token without a scheme, as one client in production sends it
-        return await _authenticate_token(scheme, authenticator)
-    raise Unauthorized(UNKNOWN_SCHEME)
-
-
-async def _authenticate_token(token: str, authenticator: Authenticator) -> User:
+        return await authenticator.by_password(username, password, client_address, device_cookie(headers))
+    if known == "token" or known == "bearer":
+        token, missing = rest, MISSING_TOKEN
+    else:  # a token without a scheme, as one client in production sends it
+        token, missing = ("" if rest else scheme), UNKNOWN_SCHEME
+    if not token:
+        raise Unauthorized(missing)
     user = await authenticator.by_token(token)
     if user is None:
         raise Unauthorized(INVALID_TOKEN)

@@ -5,7 +5,7 @@ in the body, the request is refused before anything is written.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from fieldgate.errors import ValidationError
 from fieldgate.http.operations import Operation
@@ -18,16 +18,21 @@ _FALSE_VALUES = ("false", "0", "none")
 
 
 def check_query(operation: Operation, given: Mapping[str, str]) -> None:
-    """Refuse a query that asks for a dry run under another name or where it is not supported."""
+    """Refuse a query of a write that asks for a dry run under another name or where it is not supported."""
     known = operation.query_names & {DRY_RUN}
-    if operation.route.method != "GET":
-        hint = Message("This parameter is named dry_run: send ?dry_run=true.")
-        _reject(operation, hint, [(name, value) for name, value in given.items() if name not in known])
+    hint = Message("This parameter is named dry_run: send ?dry_run=true.")
+    _reject(operation, hint, [(name, value) for name, value in given.items() if name not in known])
 
 
 def check_body(operation: Operation, given: Iterable[tuple[str, object]]) -> None:
     """Refuse a body that asks for a dry run: it belongs in the query."""
     _reject(operation, Message("Send dry_run in the query, as ?dry_run=true."), given)
+
+
+def check_items(operation: Operation, items: Sequence[Mapping[str, object]], names: Iterable[str]) -> None:
+    """The same for the objects of an array, which have these names."""
+    if any(map(_is_named_dry_run, names)):
+        check_body(operation, (pair for item in items for pair in item.items()))
 
 
 def _reject(operation: Operation, hint: Message, given: Iterable[tuple[str, object]]) -> None:
@@ -37,7 +42,9 @@ def _reject(operation: Operation, hint: Message, given: Iterable[tuple[str, obje
 
 
 def _is_dry_run_request(name: str, value: object) -> bool:
+    return _is_named_dry_run(name) and str(value).strip().lower() not in _FALSE_VALUES
+
+
+def _is_named_dry_run(name: str) -> bool:
     # The length rules out most names cheaply: bodies can have thousands of fields.
-    if not 6 <= len(name) <= 20 or _NON_LETTERS.sub("", name.lower()) != "dryrun":
-        return False
-    return str(value).strip().lower() not in _FALSE_VALUES
+    return 6 <= len(name) <= 20 and _NON_LETTERS.sub("", name.lower()) == "dryrun"

@@ -12,7 +12,7 @@ PAGE_RECORDS_PER_COST = 10
 
 def extra_cost(operation: Operation, format_: Format, page: PageRequest) -> float:
     """The cost beside the one of every request. 0 if it is not costly, and for files and health checks."""
-    if operation.route.method != "GET" or operation.rate_cost < 1:
+    if operation.route.method != "GET" or operation.rate_cost < 1 or operation.is_simple_page:
         return 0.0
     if format_ is Format.HTML:
         return PAGE_COST + page.limit / PAGE_RECORDS_PER_COST

@@ -64,6 +64,9 @@ class ParsedRequest(msgspec.Struct, frozen=True):
     page: PageRequest
     query: msgspec.Struct | None
     cache_key: bytes  # equal for requests with the same response
+    # Equal for requests with the same response if it has no links to other pages, which repeat the query. b"" unless
+    # responses of the operation only change with a release.
+    shared_key: bytes
     extra_cost: float  # of the rate limit; 0 if the response takes little time to make
 
     @property
@@ -86,7 +89,8 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
     chosen = _choose_format(operation, given.get("format", ""), has_suffix, head.accept)
     if chosen is Format.HTML and len(head.query_string) > MAX_PAGE_QUERY_BYTES:
         raise BadRequest(Message("This address is too long for a page. Use fewer filters, or request JSON."))
-    dry_run.check_query(operation, given)
+    if operation.route.method != "GET":
+        dry_run.check_query(operation, given)
     known = operation.query_names
     unknown = query_string.unknown_names(given, known)
     is_strict = query_string.wants_strict(head.prefer)
@@ -101,6 +105,8 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
     path = quote_path(head.path.decode("latin-1"), safe="%")  # keep what is already quoted
     encoding = compression.negotiate_encoding(head.accept_encoding)
     page = parse_page(given) if operation.response.kind is ResponseKind.LIST else PageRequest()
+    query = parse_struct(operation.query_type, given, blank_is_absent=True) if operation.query_type else None
+    common = (head.base_url.url, path, language.value, chosen.query_value, encoding, is_strict)
     return ParsedRequest(
         language=language,
         format=chosen,
@@ -112,10 +118,18 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
         unknown_parameters=tuple(unknown),
         is_strict=is_strict,
         page=page,
-        query=parse_struct(operation.query_type, given, blank_is_absent=True) if operation.query_type else None,
-        cache_key=_pack((head.base_url.url, path, given, language.value, chosen.query_value, encoding, is_strict)),
+        query=query,
+        cache_key=_pack((common, given)),
+        shared_key=_shared_key(common, given.get("format", ""), page, query, unknown) if operation.is_shared else b"",
         extra_cost=extra_cost(operation, chosen, page),
     )
+
+
+def _shared_key(*parts: object) -> bytes:
+    try:
+        return _pack(parts)
+    except OverflowError:  # an id with too many digits, which no record has
+        return b""
 
 
 def _choose_format(operation: Operation, query_value: str, has_suffix: bool, accept: bytes) -> Format:
@@ -130,9 +144,9 @@ def _choose_format(operation: Operation, query_value: str, has_suffix: bool, acc
 
 def _strip_json_suffix(path_values: Mapping[str, str]) -> tuple[dict[str, str], bool]:
     """The path parameters without the suffix `.json` of the last one, and whether it had that suffix."""
+    if not path_values:
+        return {}, False
     values = dict(path_values)
-    if not values:
-        return values, False
     last = list(values)[-1]
     bare = values[last].removesuffix(JSON_SUFFIX)
     has_suffix = bare != values[last]

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
@@ -33,49 +33,68 @@ _is_integer_list = re.compile(r"(?:0|[1-9]\d{0,17})(?:,(?:0|[1-9]\d{0,17}))*", r
 _SPACE_FOR_PLUS = re.compile(r"(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$", re.ASCII)
 
 
+class _Field(NamedTuple):
+    """A field of a struct, with what is known about it before there is a value."""
+
+    name: str
+    type: Any
+    possible: list[Any]  # its types, without annotations and None
+    target: Any  # its type, without None
+    item: Any  # of a tuple, else None
+    is_nested: bool  # a list or a dict
+    is_plain_text: bool  # any text is valid
+    words: frozenset[str]  # of a literal type
+    check: Any
+
+
 def parse_struct(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absent: bool = False) -> Fields:
     """Return an instance of the struct, or raise `ValidationError` with all missing and invalid fields."""
     fields, required, blanks = _struct_fields(kind)
     parsed: dict[str, Any] = {}
     errors: dict[str, list[Message]] = {}
     for name, value in values.items():
-        if name not in fields or value is None:
+        field = fields.get(name)
+        if field is None or value is None:
             continue
-        field, possible = fields[name]
         if blank_is_absent and value == "":
             if name in blanks:
                 parsed[field.name] = blanks[name]
             continue
-        if isinstance(value, str) and "\0" in value:  # PostgreSQL cannot store it
-            errors[name] = [NULL_CHARACTERS]
-            continue
-        if isinstance(value, UploadedFile | EncodedJSON) and type(value) in possible:
+        if isinstance(value, str):
+            if "\0" in value:  # PostgreSQL cannot store it
+                errors[name] = [NULL_CHARACTERS]
+                continue
+            if field.is_plain_text or value in field.words:
+                parsed[field.name] = value
+                continue
+        elif isinstance(value, UploadedFile | EncodedJSON) and type(value) in field.possible:
             parsed[field.name] = value
             continue
         try:
-            parsed[field.name] = _convert(value, field.type, possible[0])
+            parsed[field.name] = _convert(value, field)
         except ValueError as error:
             reason = error.args[0] if error.args else None
             errors[name] = [reason if isinstance(reason, Message) else expected_message(field.type)]
-    for field in required:
-        if field.name not in parsed and field.encode_name not in errors:
-            errors[field.encode_name] = [Message("This field is required.")]
+    for own_name, name in required:
+        if own_name not in parsed and name not in errors:
+            errors[name] = [Message("This field is required.")]
     if errors:
         raise ValidationError(errors)
     return kind(**parsed)
 
 
-def _convert(value: Any, kind: Any, choice: Any) -> Any:
+def _convert(value: Any, field: _Field) -> Any:
     """Convert a value to the type of its field; `ValueError` may hold a more specific `Message`."""
-    if isinstance(value, str) and get_origin(choice) is tuple:
-        return _parse_list(value, get_args(choice)[0])
-    if isinstance(value, str) and choice is datetime:
-        return parse_timestamp(value)
-    if isinstance(value, str) and get_origin(choice) in (list, dict):
-        value = _parse_nested_json(value)
-    converted = msgspec.convert(value, _without_none(kind), strict=False)
-    if check := _meta_extra(kind, "check"):
-        check(converted)
+    if isinstance(value, str):
+        if field.item is not None:
+            return _parse_list(value, field.item)
+        if field.possible[0] is datetime:
+            return parse_timestamp(value)
+        if field.is_nested:
+            value = _parse_nested_json(value)
+    converted = msgspec.convert(value, field.target, strict=False)
+    if field.check:
+        field.check(converted)
     return converted
 
 
@@ -106,6 +125,8 @@ def _parse_list(text: str, kind: Any) -> tuple[Any, ...]:
     if kind is int and _is_integer_list(text):  # the usual case, fast
         return tuple(map(int, text.split(",")))
     members = [member for each in text.split(",") if (member := each.strip())]
+    if kind is str:
+        return tuple(members)
     try:
         return tuple(msgspec.convert(members, list[kind], strict=False))
     except msgspec.ValidationError:  # find the member to report
@@ -130,18 +151,42 @@ def parse_timestamp(text: str) -> datetime:
         raise ValueError(text) from None
 
 
-Field = msgspec.structs.FieldInfo
-
-
 @cache
 def _struct_fields(
     kind: type[msgspec.Struct],
-) -> tuple[dict[str, tuple[Field, list[Any]]], list[Field], dict[str, Any]]:
-    """The fields of a struct by name, each with its possible types; the required fields; and values of blanks."""
+) -> tuple[dict[str, _Field], list[tuple[str, str]], dict[str, Any]]:
+    """The fields of a struct by name; both names of the required fields, ours first; and values of blanks."""
     fields = msgspec.structs.fields(kind)
-    by_name = {field.encode_name: (field, possible_types(field.type)) for field in fields}
     blanks = {field.encode_name: blank for field in fields if (blank := _meta_extra(field.type, "blank")) is not None}
-    return by_name, [field for field in fields if field.required], blanks
+    required = [(field.name, field.encode_name) for field in fields if field.required]
+    return {field.encode_name: _describe_field(field.name, field.type) for field in fields}, required, blanks
+
+
+def _describe_field(name: str, kind: Any) -> _Field:
+    possible, check = possible_types(kind), _meta_extra(kind, "check")
+    choice = possible[0]
+    return _Field(
+        name=name,
+        type=kind,
+        possible=possible,
+        target=_without_none(kind),
+        item=get_args(choice)[0] if get_origin(choice) is tuple else None,
+        is_nested=get_origin(choice) in (list, dict),
+        is_plain_text=possible == [str] and check is None and not any(map(_limits_text, _metas(kind))),
+        words=frozenset(get_args(choice)) if get_origin(choice) is Literal and check is None else frozenset(),
+        check=check,
+    )
+
+
+def _metas(kind: Any) -> list[Any]:
+    """All annotations of a type and of its choices."""
+    own = list(getattr(kind, "__metadata__", ()))
+    inner = get_args(kind)[:1] if get_origin(kind) is Annotated else get_args(kind)
+    return own + [meta for each in inner for meta in _metas(each)]
+
+
+def _limits_text(meta: Any) -> bool:
+    return any(getattr(meta, name, None) is not None for name in ("pattern", "min_length", "max_length"))
 
 
 @cache

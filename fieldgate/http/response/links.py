@@ -34,9 +34,14 @@ class Link:
         self.path = path
 
 
+def encode_path(path: str) -> bytes:
+    """Encode a link with this path as JSON, as `encode` does."""
+    return b'"' + BASE_URL_MARK + quote_path(path).encode() + FORMAT_QUERY_MARK + b'"'
+
+
 def _encode_link(value: Any) -> msgspec.Raw:
     if isinstance(value, Link):
-        return msgspec.Raw(b'"' + BASE_URL_MARK + quote_path(value.path).encode() + FORMAT_QUERY_MARK + b'"')
+        return msgspec.Raw(encode_path(value.path))
     raise TypeError(f"{type(value).__name__} cannot be part of a record")
 
 

@@ -13,7 +13,6 @@ import msgspec
 from fieldgate import __version__
 from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import Header, RequestTimeout
-from fieldgate.http.request.active_requests import Client
 from fieldgate.http.response import compression
 from fieldgate.i18n.languages import Language
 from fieldgate.runtime.outgoing_transfer import OutgoingTransfer
@@ -22,11 +21,6 @@ Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 
 STREAM_SEND_TIMEOUT_SECONDS = 5 * 60  # for one chunk of a stream
-
-# The HTTP server copies what it gets and keeps it until the client has read it. Of a larger body it gets one part after
-# the other, and keeps some of them.
-MAX_WHOLE_BYTES = 256 * 1024
-SLICE_BYTES = 64 * 1024
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")  # the order of the Allow header
 
@@ -164,30 +158,6 @@ async def send_response(
         body = b""
     await send({"type": "http.response.body", "body": body})
     return status
-
-
-class SlicedSend:
-    """ASGI's `send` for a large body: a client that reads slowly does not cost as much memory as the body has bytes."""
-
-    def __init__(self, send: Send, client: Client, waiting: set[Client]) -> None:
-        """`waiting` are the clients that requests wait for."""
-        self._send = send
-        self._client = client
-        self._waiting = waiting
-
-    async def __call__(self, event: Any) -> None:
-        body = event.get("body", b"")
-        if len(body) <= MAX_WHOLE_BYTES:
-            await self._send(event)
-            return
-        self._waiting.add(self._client)
-        try:
-            for start in range(0, len(body), SLICE_BYTES):
-                part = body[start : start + SLICE_BYTES]
-                has_more = event.get("more_body", False) or start + SLICE_BYTES < len(body)
-                await self._send({"type": "http.response.body", "body": part, "more_body": has_more})
-        finally:
-            self._waiting.discard(self._client)
 
 
 async def _send_stream(receive: Receive, send: Send, chunk: bytes, chunks: AsyncGenerator[bytes, None]) -> None:

@@ -86,7 +86,7 @@ def test_completion_without_the_extra(run: RunClient, monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "shtab", None)
     done = run("completion", "bash")
     assert (done.code, done.out) == (1, "")
-    assert 'pip install "fieldgate-client[cli]"' in done.err
+    assert 'pip install "./client[cli]"' in done.err
 
 
 def test_completion_in_bash(run: RunClient, tmp_path: object) -> None:

@@ -10,6 +10,7 @@ import pytest
 import xlsxwriter
 from hypothesis import example, given
 from hypothesis import strategies as st
+from openpyxl.utils.escape import unescape
 from python_calamine import CalamineWorkbook
 
 from fieldgate.events.export import sheet_writer
@@ -63,6 +64,13 @@ def test_text_that_looks_like_markup_stays_text() -> None:
         CalamineWorkbook.from_filelike(io.BytesIO(write([text, "1", ""]))).get_sheet_by_index(0).to_python()
     )
     assert found == text
+
+
+@pytest.mark.parametrize("text", ["_x005F_x000D_", "_x0041_x0042_x0043_", "a_x000d_b", "__x000D__"])
+def test_text_that_looks_like_escapes_stays_text(text: str) -> None:
+    """xlsxwriter misses escapes that share an underscore with the one before."""
+    sheet = openpyxl.load_workbook(io.BytesIO(write([text, "1", ""])))["events"]
+    assert unescape(sheet["A2"].value) == text  # openpyxl leaves this to its callers
 
 
 def test_other_programs_read_the_workbook() -> None:

@@ -94,8 +94,11 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True):
                     yield ListedAssignment(row.uid, grantee, row.permission, row.filters)
 
     def _inherited_assignments(self) -> Iterator[ListedAssignment]:
+        if self.collection_uid is None:
+            return
+        public = self.scope.public_permissions()
         for grantee in self.holders():
-            state = self.scope.state_of(grantee.id)
+            state = self.scope.state_of(grantee.id, public)
             uids = self._collection_uids(grantee.id)
             for permission in state.collection - state.denied:
                 yield ListedAssignment(uids[permission], grantee, permission, is_inherited=True)

@@ -102,7 +102,10 @@ class ErrorCollector:
     def raise_if_any(self) -> None:
         """Raise `ValidationError` if there are errors."""
         if self._fields:
-            raise ValidationError(self._fields)
+            raise self.problem()
+
+    def problem(self) -> ValidationError:
+        return ValidationError(self._fields)
 
 
 Planner = Callable[[AssetGrants, Iterable[GrantRequest], ErrorCollector], list[PermissionChange]]
@@ -208,8 +211,9 @@ def _plan(
     # Most of a thousand users are in the same state. The filters are stored, too: an id is only unique while its
     # object exists.
     outcomes: dict[object, tuple[RuleOutcome, Filters | None]] = {}
+    public = grants.scope.public_permissions()
     for user, requests in by_user.items():
-        before = grants.scope.state_of(user.id)
+        before = grants.scope.state_of(user.id, public)
         permissions, filters = tuple(request.permission for request in requests), _merge_filters(requests)
         key = None if before.filters else (_cache_key(before), permissions, id(filters))
         try:
@@ -225,7 +229,8 @@ def _plan(
 
 
 def _cache_key(state: PermissionState) -> tuple[object, ...]:
-    return tuple(getattr(state, name) for name in PermissionState.__struct_fields__ if name != "filters")
+    """Everything but the filters."""
+    return state.is_owner, state.is_public, state.granted, state.denied, state.collection, state.public
 
 
 def _merge_filters(requests: Iterable[GrantRequest]) -> Filters | None:

@@ -3,12 +3,15 @@
 Every write supports a dry run. Writes check the caller's permissions again after locking the asset.
 """
 
+from functools import partial
+
 from msgspec import Raw
 
+from fieldgate.accounts.store import username_key
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.schemas import AssignmentRecord
 from fieldgate.assets.sharing.applying import SharingCommand, apply_changes
-from fieldgate.assets.sharing.io.request_parsing import parse_assignment
+from fieldgate.assets.sharing.io.request_parsing import UnresolvedGrant, parse_assignment, resolve_grantees
 from fieldgate.assets.sharing.io.serializers import (
     ASSIGNMENT_EXAMPLE,
     CHANGE_EXAMPLE,
@@ -24,7 +27,7 @@ from fieldgate.assets.sharing.model.grants import AssetGrants, ListedAssignment,
 from fieldgate.assets.sharing.model.planning import Action, ErrorCollector, GrantRequest
 from fieldgate.assets.sharing.routes.constants import ASSIGNMENTS_PATH, OWNER_PROTECTED, TAG
 from fieldgate.assets.sharing.schemas import AssignmentBody, ChangeRecord, DryRunQuery, HistoryRecord
-from fieldgate.assets.sharing.store import AssignmentStore
+from fieldgate.assets.sharing.store import AssignmentStore, SharingConnection
 from fieldgate.assets.work_cost import run_by_cost
 from fieldgate.errors import Conflict
 from fieldgate.http.operations import Created, PreviewResult, delete, get, get_list, post
@@ -34,6 +37,7 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import ListResult, PageRequest
+from fieldgate.permissions.catalogue import PARTIAL
 
 
 @get(
@@ -86,25 +90,47 @@ async def assignment_creation(
     (await authorizer.authorize(uid, user)).require("manage_asset")
     errors = ErrorCollector()
     parsed = parse_assignment(parse_struct(AssignmentBody, body), errors)
-    command = SharingCommand(action=Action.ASSIGN, user=user, is_dry_run=query.dry_run)
-    async with store.transaction([uid], read_only=query.dry_run) as transaction:
-        requests = await resolve_requests(transaction, [] if parsed is None else [parsed], errors)
-        grants = await load_managed(transaction, uid, user, requests)
-        changes = planning.plan_assign(grants, requests, errors)
-        await apply_changes(transaction, command, changes, errors)
-        if query.dry_run:
-            return PreviewResult(encode_changes(changes, language, is_dry_run=True))
-        [request] = requests
-        grants = await transaction.load(uid, [request.user.id])
-    record = assignment_record(grants, _stored_assignment(grants, request), language)
+    if query.dry_run:
+        return PreviewResult(await _preview(uid, user, parsed, errors, language, store))
+    if parsed is None:
+        raise errors.problem()
+    grants, assigned = await store.write(uid, partial(_assign, uid=uid, user=user, unresolved=parsed, errors=errors))
+    record = assignment_record(grants, assigned, language)
     return Created(record, record.url)
 
 
-def _stored_assignment(grants: AssetGrants, request: GrantRequest) -> ListedAssignment:
-    """Find the stored assignment that a request resulted in."""
-    rows = grants.scope.direct[request.user.id]
-    row = next(row for row in rows if isinstance(row, StoredAssignment) and row.permission == request.permission)
-    return ListedAssignment(row.uid, request.user, row.permission, row.filters)
+async def _preview(
+    uid: str,
+    user: User,
+    parsed: UnresolvedGrant | None,
+    errors: ErrorCollector,
+    language: Language,
+    store: AssignmentStore,
+) -> Raw:
+    async with store.transaction([uid], read_only=True) as transaction:
+        requests = await resolve_requests(transaction, [] if parsed is None else [parsed], errors)
+        changes = planning.plan_assign(await load_managed(transaction, uid, user, requests), requests, errors)
+    errors.raise_if_any()
+    return encode_changes(changes, language, is_dry_run=True)
+
+
+def _assign(
+    connection: SharingConnection, *, uid: str, user: User, unresolved: UnresolvedGrant, errors: ErrorCollector
+) -> tuple[AssetGrants, ListedAssignment]:
+    """Assign a permission. Returns the asset as it was before, and the assignment."""
+    grants, grantee = connection.load_with_user(uid, unresolved.user, user.id)
+    grants.authorize(user).require("manage_asset")
+    grantees = {} if grantee is None else {username_key(unresolved.user): grantee}
+    requests = resolve_grantees([unresolved], grantees, errors)
+    changes = planning.plan_assign(grants, requests, errors)
+    errors.raise_if_any()
+    written = connection.write(Action.ASSIGN, user, changes)
+    [request], [change] = requests, changes
+    before = grants.scope.direct.get(request.user.id, ())
+    uids = {row.permission: row.uid for row in before if isinstance(row, StoredAssignment) and not row.is_denied}
+    uids |= {str(row["permission"]): str(row["uid"]) for row in written.new if not row["is_denied"]}
+    filters = change.after.filters if request.permission == PARTIAL else None
+    return grants, ListedAssignment(uids[request.permission], request.user, request.permission, filters)
 
 
 @get_list(

@@ -249,7 +249,8 @@ async def _replace_all(
     await apply_changes(transaction, command, changes, errors)
     if command.is_dry_run:
         return await run_by_cost(cost, encode_changes, changes, language, is_dry_run=True)
-    grants = await transaction.load(grants.uid)
+    if any(change.effects for change in changes):
+        grants = await transaction.load(grants.uid)
     return await run_by_cost(grants.cost, _encode_all, grants, language)
 
 

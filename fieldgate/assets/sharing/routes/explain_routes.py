@@ -4,10 +4,8 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
-from sqlalchemy import Row
 
 from fieldgate.accounts.schemas import user_path
-from fieldgate.accounts.store import AccountStore
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.schemas import asset_path
@@ -70,7 +68,6 @@ async def assignment_explanation(
     caller: Caller,
     language: Language,
     authorizer: AssetAuthorizer,
-    accounts: AccountStore,
 ) -> ExplanationRecord:
     asset = await authorizer.authorize(uid, caller)
     username = _parse_field("user", "users", query.user)
@@ -79,20 +76,19 @@ async def assignment_explanation(
         raise ValidationError(
             {"permission": [Message("There is no permission {codename}.", codename=permission[:100])]}
         )
-    user = await accounts.find_any(username)
-    if not asset.may_manage and not _concerns_self_or_public(user, caller):
+    user = await authorizer.find_user(asset, username)
+    if not asset.may_manage and (user is None or user.id not in (caller.id, PUBLIC_USER_ID)):
         raise Forbidden(
             Message("Only those who manage this asset can ask about others. Ask about yourself, or the public.")
         )
-    state = None if user is None else await authorizer.permission_state(asset, user.id)
-    if user is None or state is None or (user.disabled_at is not None and not _has_any(state)):
+    if user is None or (user.is_disabled and not _has_any(user.state)):
         raise ValidationError({"user": [user_not_found_message(username)]})
     explanation = explain(
-        state,
+        user.state,
         permission,
         asset.asset_type,
         is_superuser=user.is_superuser and (caller.is_superuser or user.id == caller.id),
-        is_disabled=user.disabled_at is not None,
+        is_disabled=user.is_disabled,
     )
     return explanation_record(
         explanation,
@@ -101,10 +97,6 @@ async def assignment_explanation(
         asset_type=asset.asset_type,
         language=language,
     )
-
-
-def _concerns_self_or_public(user: Row[Any] | None, caller: Caller) -> bool:
-    return user is not None and user.id in (caller.id, PUBLIC_USER_ID)
 
 
 def _has_any(state: PermissionState) -> bool:
