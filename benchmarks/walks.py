@@ -20,6 +20,7 @@ SUMMARY = f"{EVENTS}summary/"
 PERMISSIONS = "/api/v2/permissions/"
 IMPORTS = "/api/v2/imports/"
 ASSETS = "/api/v2/assets/"
+ASSIGNMENTS = f"{ASSETS}{{uid}}/permission-assignments/"
 FILTERED_PAGES = 10_000
 COUNTRIES_PER_FILTER = 40
 GOLDEN_RATIO = 0.6180339887  # as step size, it spreads any few steps evenly
