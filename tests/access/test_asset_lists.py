@@ -200,3 +200,27 @@ async def test_logins_keep_lists(start: StartService, database_url: str) -> None
         await service.store.issue_token(owner.id, IssuedBy.SESSION, None)
         await lists.load(caller, AssetSearch(), EVERYTHING)
         assert [*lists._known._values.values()] == [known]
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_lists_of_assignments_follow_every_change(start: StartService, database_url: str, seed: int) -> None:
+    """A service with cached responses answers as one without, at once after changes through another one."""
+    async with (
+        start(database_url=database_url) as one,
+        start(database_url=database_url) as cached,
+        start(database_url=database_url, response_cache_size=0) as uncached,
+    ):
+        world = await generate_world(one, seed)
+        rng = random.Random(seed)
+        used_before = cached.app.app_context.response_cache.used_bytes
+        for _ in range(12):
+            await change(world, rng)
+            for asset in rng.sample(world.assets, 3):
+                path = f"{asset.path}permission-assignments/"
+                for user in rng.sample([each for each in world.users if not each.is_disabled], 3):
+                    for headers in (user.headers, {}):
+                        expected = await uncached.get(path, headers=headers)
+                        for _ in range(2):
+                            found = await cached.get(path, headers=headers)
+                            assert (found.status_code, found.content) == (expected.status_code, expected.content)
+        assert cached.app.app_context.response_cache.used_bytes > used_before
