@@ -53,9 +53,9 @@ def import_pages(limit: int) -> Walk:
     return lambda _: [f"{IMPORTS}?limit={limit}&offset={offset}" for offset in spread_order(IMPORT_COUNT - limit + 1)]
 
 
-def asset_pages(limit: int) -> Walk:
+def asset_pages(limit: int, count: int = SHARED_ASSETS) -> Walk:
     """Every full page of the assets that are shared with one user."""
-    return lambda _: [f"{ASSETS}?limit={limit}&offset={offset}" for offset in spread_order(SHARED_ASSETS - limit + 1)]
+    return lambda _: [f"{ASSETS}?limit={limit}&offset={offset}" for offset in spread_order(count - limit + 1)]
 
 
 def single_events(events: Sequence[ListedEvent]) -> list[str]:

@@ -66,6 +66,7 @@ from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.large_bodies import LargeBodies
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import strict_transport_security
+from fieldgate.http.write_turns import WriteTurns
 from fieldgate.imports import annotated_routes, warning_routes
 from fieldgate.imports import routes as import_routes
 from fieldgate.imports.annotator import WorkbookAnnotator
@@ -205,6 +206,7 @@ def build_app(
         authenticator=authenticator,
         rate_limiter=RateLimiter(settings, ArrivalTable(metrics_folder()), request_metrics),
         costly_requests=CostlyRequests(),
+        write_turns=WriteTurns(),
         data_versions=data_versions,
         common_topics=(IDENTITY_TOPIC,),
         outage_problem=readiness.monitor.problem_of,

@@ -36,6 +36,8 @@ _NEEDS_PASSWORD = Message("Ask for a token with your username and password (Basi
     no_store=True,
     example=_EXAMPLE,
     error_statuses=(403, 429),
+    writes=True,
+    rate_cost=4,  # users may read four times as often as they may write
 )
 async def token_reading(context: HandlerContext, user: User, store: AccountStore, settings: Settings) -> TokenRecord:
     # Another site's page can make a browser GET this with the user's cookie; that must not create tokens.

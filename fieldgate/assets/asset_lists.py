@@ -17,14 +17,22 @@ import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.assets.authorization import effective_user_id
-from fieldgate.assets.list_sql import AssetSearch, ListedAsset, PageHead, list_order, listed_ids, page_query
+from fieldgate.assets.list_sql import (
+    AssetSearch,
+    ListedAsset,
+    PageHead,
+    ids_in_order,
+    list_order,
+    listed_ids,
+    page_query,
+)
 from fieldgate.cache import BoundedCache
 from fieldgate.db import Database, PreparedQuery, paginate
 from fieldgate.identity import Caller
 from fieldgate.pagination import PageRequest
 
 MAX_CACHE_BYTES = 8 * 1024 * 1024  # ids of all lists, per process
-MAX_CACHED_IDS = 100_000  # of one list; of a longer one, only the page is read
+MAX_CACHED_IDS = 100_000  # of one list; ids of a longer one are not kept
 MAX_ROWS_AT_ONCE = 100  # read from SQLite on the event loop
 _ID_BYTES = 8
 _ENTRY_BYTES = 600
@@ -32,7 +40,10 @@ _EXPRESSION_BYTES = 8_000  # at most
 
 _HEAD_LENGTH = len(PageHead._fields)
 
+_ids_decoder = msgspec.json.Decoder(list[int])
+
 Versions = tuple[int, int, int]
+_NO_VERSIONS: Versions = (0, 0, 0)
 
 
 class ListKey(msgspec.Struct, frozen=True):
@@ -48,6 +59,7 @@ class KnownList(NamedTuple):
 
     versions: Versions
     ids: "array[int]"
+    is_long: bool = False  # it had more ids than are kept
 
 
 class AssetPage(msgspec.Struct, frozen=True):
@@ -71,6 +83,9 @@ class AssetLists:
         """Return the number of assets in a caller's list, and those of a page, without their contents."""
         key = ListKey(effective_user_id(caller), caller.is_superuser, search)
         known = self._known.get(key)
+        if known is not None and known.is_long:
+            async with self._database.read_transaction() as connection:
+                return await self._load_long(connection, key, caller, page)
         found = None if known is None else await self._load_known(key, known, page)
         if found is not None:
             return found
@@ -98,19 +113,31 @@ class AssetLists:
 
     async def _load_new(self, key: ListKey, caller: Caller, page: PageRequest) -> AssetPage:
         """Read a list and the rows of a page in one snapshot, and keep the ids."""
-        query = listed_ids(caller, key.search, is_sqlite=self._database.is_sqlite)
-        order = list_order(key.search)
+        query = ids_in_order(self._database, caller, key.search, MAX_CACHED_IDS + 1)
         async with self._database.read_transaction() as connection:
-            found = (await connection.execute(query.order_by(*order).limit(MAX_CACHED_IDS + 1))).scalars().all()
-            if len(found) > MAX_CACHED_IDS:
-                count, some = await paginate(connection, query, page, order_by=order)
-                head, rows = await self._read_rows(connection, key, [row.id for row in some])
-                return _page(count, head, rows)
-            ids = array("q", found)
+            stored = (await connection.execute(query)).scalar_one()
+            ids = array("q", [] if stored is None else _ids_decoder.decode(stored))
+            if len(ids) > MAX_CACHED_IDS:
+                self._keep(key, KnownList(_NO_VERSIONS, array("q"), is_long=True))
+                return await self._load_long(connection, key, caller, page)
             head, rows = await self._read_rows(connection, key, ids[page.offset : page.offset + page.limit].tolist())
-        size = _ENTRY_BYTES + _ID_BYTES * len(ids) + (0 if key.search.expression is None else _EXPRESSION_BYTES)
-        self._known.put(key, KnownList(_versions(head), ids), size)
+        self._keep(key, KnownList(_versions(head), ids))
         return _page(len(ids), head, rows)
+
+    async def _load_long(
+        self, connection: AsyncConnection, key: ListKey, caller: Caller, page: PageRequest
+    ) -> AssetPage:
+        """Count a list and read the ids of a page only."""
+        query = listed_ids(caller, key.search, is_sqlite=self._database.is_sqlite)
+        count, found = await paginate(connection, query, page, order_by=list_order(key.search))
+        if count <= MAX_CACHED_IDS:
+            self._known.discard(key)
+        head, rows = await self._read_rows(connection, key, [row.id for row in found])
+        return _page(count, head, rows)
+
+    def _keep(self, key: ListKey, known: KnownList) -> None:
+        expression_size = 0 if key.search.expression is None else _EXPRESSION_BYTES
+        self._known.put(key, known, _ENTRY_BYTES + _ID_BYTES * len(known.ids) + expression_size)
 
     async def _read_rows(
         self, connection: AsyncConnection, key: ListKey, ids: list[int]

@@ -164,6 +164,14 @@ def list_order(search: AssetSearch) -> list[ColumnElement[Any]]:
     return orders
 
 
+def ids_in_order(database: Database, caller: Caller, search: AssetSearch, limit: int) -> Select[Any]:
+    """Select the first ids of a caller's list as one JSON array: 10,000 rows would take as long as finding them."""
+    query = listed_ids(caller, search, is_sqlite=database.is_sqlite)
+    ordered = query.order_by(*list_order(search)).limit(limit).subquery("ordered")  # the limit keeps the order
+    aggregate = func.json_group_array if database.is_sqlite else func.json_agg
+    return select(cast(aggregate(ordered.c.id), Text))
+
+
 def page_query(database: Database) -> Select[Any]:
     """Select a `PageHead` and the `ListedAsset` of each id in `ids`, for `user_id`, in one row each.
 
@@ -218,7 +226,7 @@ def _has_xform(database: Database) -> ColumnElement[Any]:
     return case((is_null, 0), else_=1)
 
 
-def _granted(database: Database, asset_id: ColumnElement[Any], user_id: Any) -> ScalarSelect[Any]:
+def _granted(database: Database, asset_id: ColumnElement[Any], user_id: Any) -> ColumnElement[Any]:
     """The assignments of a user on an asset, as a JSON array of `StoredGrant`."""
     given: FromClause = assignments.alias()
     columns = (given.c.id, given.c.uid, given.c.permission, cast(given.c.is_denied, Integer))
@@ -229,7 +237,9 @@ def _granted(database: Database, asset_id: ColumnElement[Any], user_id: Any) -> 
     if isinstance(user_id, int):
         user_id = literal_column(str(user_id), Integer)
     query = select(cast(found, Text)).where(given.c.asset_id == asset_id, given.c.user_id == user_id)
-    return query.correlate_except(given).scalar_subquery()
+    granted = query.correlate_except(given).scalar_subquery()
+    # Most assets are in no collection.
+    return granted if asset_id is assets.c.id else case((asset_id.is_not(None), granted))
 
 
 def _as_text(column: Column[Any]) -> ColumnElement[Any]:

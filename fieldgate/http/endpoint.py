@@ -41,6 +41,7 @@ from fieldgate.http.response.large_bodies import MAX_WHOLE_BYTES, LargeBodies, S
 from fieldgate.http.response.response_builder import ErrorContext, PageRenderer, ResponseBuilder
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import Response
+from fieldgate.http.write_turns import WriteTurns
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import ANONYMOUS, Caller
 from fieldgate.metrics.requests import RequestMetrics
@@ -87,6 +88,7 @@ class AppContext(msgspec.Struct, frozen=True):
     authenticator: Authenticator
     rate_limiter: RateLimiter
     costly_requests: CostlyRequests
+    write_turns: WriteTurns
     data_versions: VersionSource
     # Topics that every cached response depends on, beside its own.
     common_topics: tuple[str, ...]
@@ -273,7 +275,12 @@ class Endpoint:
             self._count_rest(request)
         if request.method not in _SAFE_METHODS:
             await self._read_body(operation, context, request)
-        return await self._build_response(operation, context, await self._call_handler(operation, context))
+        if operation.writes and request.caller.id is not None:
+            async with self._app_context.write_turns.turn(request.caller.id):
+                result = await self._call_handler(operation, context)
+        else:
+            result = await self._call_handler(operation, context)
+        return await self._build_response(operation, context, result)
 
     async def _form_response(self, request: Request, base_url: BaseURL) -> Response:
         """Handle the form of a page: a redirect to the result, or the page again with errors or a preview."""

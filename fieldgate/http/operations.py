@@ -174,6 +174,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     description: Description
     rate_cost: float  # how much of a rate limit a request uses; 0: it is not limited
     is_simple_page: bool
+    writes: bool
 
     @property
     def is_shared(self) -> bool:
@@ -220,6 +221,8 @@ class ReadOptions(CommonOptions, total=False):
     audience_key: Callable[[Caller], str] | None
     # True: data versions are read from the database for each request, so a write through another process is seen.
     strict_freshness: bool
+    # True: a GET that writes, as clients of other systems expect it.
+    writes: bool
 
 
 class ListOptions(ReadOptions, total=False):
@@ -285,6 +288,7 @@ def operation(
             description=_description(options),
             rate_cost=options.get("rate_cost", 1.0),
             is_simple_page=options.get("is_simple_page", False),
+            writes=options.get("writes", method != "GET"),
         )
 
     return declare

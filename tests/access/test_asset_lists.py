@@ -12,13 +12,15 @@ from fieldgate.assets import asset_lists
 from fieldgate.assets.asset_lists import AssetLists, AssetPage
 from fieldgate.assets.list_sql import AssetSearch
 from fieldgate.assets.routes.list_records import ListEncoder
+from fieldgate.assets.search_query import parse_search
+from fieldgate.assets.sharing.ownership import OwnershipStore, Transfer
 from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets
 from fieldgate.db import now
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import ANONYMOUS, Caller, User
 from fieldgate.pagination import PageRequest
-from tests.access.permission_world import PermissionWorld, WorldUser, generate_world, random_step
+from tests.access.permission_world import PermissionWorld, WorldAsset, WorldUser, generate_world, random_step
 from tests.access.test_visibility_sql import PATH, how_shared, is_in_list
 from tests.conftest import StartService
 
@@ -28,6 +30,7 @@ SEARCHES = [
     AssetSearch(ordering="name"),
     AssetSearch(asset_type="survey", status="shared", collections_first=True),
     AssetSearch(status="public-discoverable"),
+    AssetSearch(parse_search("survey NOT parent:null"), ordering="-owner__username"),
 ]
 
 
@@ -37,7 +40,7 @@ def caller_of(user: WorldUser) -> Caller:
 
 async def change(world: PermissionWorld, rng: random.Random) -> None:
     """Make one change: to permissions mostly, or to an asset, its place or its owner's account."""
-    kind = rng.randrange(10)
+    kind = rng.randrange(11)
     asset = rng.choice(world.assets)
     if kind == 0 and asset.asset_type != "collection":
         values = {"modified_at": now() - timedelta(days=rng.randrange(9)), "name_key": f"name {rng.random()}"}
@@ -48,7 +51,11 @@ async def change(world: PermissionWorld, rng: random.Random) -> None:
         await world.store.delete(User(id=asset.owner.id), asset.uid)
         world.assets.remove(asset)
     elif kind == 2:
-        await world.create_asset(rng.choice(world.users), rng.choice(["survey", "block", "collection"]))
+        parent = rng.choice([None, *(each for each in world.assets if each.asset_type == "collection")])
+        asset_type = rng.choice(["survey", "block", *(["collection"] if parent is None else [])])
+        await world.create_asset(rng.choice(world.users), asset_type, parent)
+    elif kind == 5:
+        await transfer(world, *rng.sample(world.users, 2))
     elif kind == 3:
         user = rng.choice(world.users[:4])
         await world.service.store.disable_user(user.username)
@@ -61,6 +68,15 @@ async def change(world: PermissionWorld, rng: random.Random) -> None:
         await random_step(world, rng)
 
 
+async def transfer(world: PermissionWorld, owner: WorldUser, new_owner: WorldUser) -> None:
+    """Give all assets of one user to another."""
+    store = OwnershipStore(world.service.database, world.service.data_versions)
+    await store.transfer(Transfer(owner_id=owner.id, new_owner_id=new_owner.id, by=new_owner.id))
+    for asset in world.assets:
+        if asset.owner is owner:
+            asset.owner = new_owner
+
+
 def encode_all(page: AssetPage, caller: Caller) -> list[bytes]:
     return ListEncoder(page, caller, Language.ENGLISH, {}, own_only=False).encode_all()
 
@@ -70,6 +86,11 @@ def check_records(page: AssetPage, caller: Caller) -> None:
     for own_only in (False, True):
         encoder = ListEncoder(page, caller, Language.FRENCH, {}, own_only=own_only)
         assert [encoder.encode(row) for row in page.rows] == [encoder.encode_any(row) for row in page.rows]
+
+
+def check_order(page: AssetPage) -> None:
+    keys = [(-row.modified_at, row.id) for row in page.rows]
+    assert keys == sorted(keys)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -90,6 +111,7 @@ async def test_known_lists_follow_every_change(start: StartService, database_url
                     if is_in_list(user, asset, scopes[asset.uid])
                 }
                 check_records(page, caller)
+                check_order(page)
             reader = caller_of(rng.choice(world.users))
             for caller in (reader, ANONYMOUS):
                 for search in SEARCHES:
@@ -140,12 +162,34 @@ async def test_memory_of_lists_is_bounded(
         for search in (*SEARCHES, AssetSearch(ordering="-name")):
             await lists.load(caller, search, EVERYTHING)
         assert 0 < lists._known.used_size <= 2000
-        monkeypatch.setattr(asset_lists, "MAX_CACHED_IDS", 3)
-        longer = AssetLists(service.database)
-        page = await longer.load(caller, AssetSearch(), PageRequest(2, 1))
-        assert (page.count, len(page.rows), len(longer._known)) == (4, 2, 0)
-        same = await lists.load(caller, AssetSearch(), PageRequest(2, 1))
-        assert encode_all(page, caller) == encode_all(same, caller)
+
+
+async def test_long_lists_are_not_kept(start: StartService, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asset_lists, "MAX_CACHED_IDS", 3)
+    async with start(database_url=database_url) as service:
+        world = PermissionWorld(service)
+        owner = await world.create_user()
+        uids = [(await world.create_asset(owner)).uid for _ in range(4)][::-1]
+        lists, caller = AssetLists(service.database), caller_of(owner)
+
+        async def load() -> bool:
+            """Check pages, and return whether the list is known to be long. None of its ids are kept then."""
+            for offset in (1, 0):
+                page = await lists.load(caller, AssetSearch(), PageRequest(2, offset))
+                assert (page.count, [row.uid for row in page.rows]) == (len(uids), uids[offset : offset + 2])
+            [known] = lists._known._values.values()
+            assert len(known.ids) == (0 if known.is_long else len(uids))
+            return known.is_long
+
+        assert await load()
+        uids.insert(0, (await world.create_asset(owner)).uid)
+        assert await load(), "also after a change"
+        for _ in range(2):
+            await world.store.delete(User(id=owner.id), uids.pop())
+        await lists.load(caller, AssetSearch(), EVERYTHING)  # notices that the list is short now
+        assert not await load()
+        uids.insert(0, (await world.create_asset(owner)).uid)
+        assert await load(), "it is long again"
 
 
 async def test_lists_follow_other_processes_at_once(start: StartService, database_url: str) -> None:
@@ -162,6 +206,11 @@ async def test_lists_follow_other_processes_at_once(start: StartService, databas
             answer = await one.request(method, path, headers=owner.headers, **options)
             assert answer.is_success, answer.text
 
+        async def revoke(asset: WorldAsset) -> None:
+            assignments = (await one.get(f"{asset.path}permission-assignments/", headers=owner.headers)).json()
+            [given] = [each["url"] for each in assignments if each["user"].endswith(f"/{reader.username}/")]
+            await write("DELETE", given)
+
         async def listed() -> list[str]:
             """The names in the list, which must also be those on its page for people."""
             records = (await other.get(PATH, headers=reader.headers)).json()["results"]
@@ -173,13 +222,7 @@ async def test_lists_follow_other_processes_at_once(start: StartService, databas
         assert await listed() == ["survey 0", "survey 1", "survey 2", "survey 3"]
         await write("PATCH", renamed.path, json={"name": "another"})
         assert await listed() == ["another", "survey 1", "survey 2", "survey 3"]
-        path = f"{revoked.path}permission-assignments/"
-        [given] = [
-            each["url"]
-            for each in (await one.get(path, headers=owner.headers)).json()
-            if each["user"].endswith(f"/{reader.username}/")
-        ]
-        await write("DELETE", given)
+        await revoke(revoked)
         assert await listed() == ["another", "survey 2", "survey 3"]
         await write("DELETE", deleted.path)
         assert await listed() == ["another", "survey 3"]
@@ -187,6 +230,20 @@ async def test_lists_follow_other_processes_at_once(start: StartService, databas
         assert await listed() == ["another"]
         await one.store.enable_user(of_leaver.owner.username)
         assert await listed() == ["another", "survey 3"]
+        collection = await world.create_asset(owner, "collection")
+        await world.create_asset(owner, "block", collection)
+        assert await listed() == ["another", "survey 3"]
+        given = {"user": f"/api/v2/users/{reader.username}/", "permission": "/api/v2/permissions/view_asset/"}
+        await write("POST", f"{collection.path}permission-assignments/", json=given)
+        assert await listed() == ["another", "block 5", "collection 4", "survey 3"]
+        await revoke(collection)
+        assert await listed() == ["another", "survey 3"]
+        await transfer(world, leaver, owner)
+        assert await listed() == ["another", "survey 3"]
+        await transfer(world, owner, reader)
+        assert await listed() == ["another", "block 5", "collection 4", "survey 1", "survey 3"]
+        await transfer(world, reader, owner)
+        assert await listed() == []
 
 
 async def test_logins_keep_lists(start: StartService, database_url: str) -> None:

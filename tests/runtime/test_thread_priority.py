@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from fieldgate.accounts.passwords import Passwords
-from fieldgate.runtime.thread_priority import NICENESS
+from fieldgate.runtime.thread_priority import LOWER_BY, MAX_NICENESS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere priorities are per process")
 
@@ -29,9 +29,21 @@ def test_password_checks_have_a_low_priority() -> None:
     before = _niceness()
     passwords = Passwords()
     try:
-        lowered = max(NICENESS, before)
+        lowered = min(before + LOWER_BY, MAX_NICENESS)
         assert passwords._threads.submit(_niceness).result() == lowered
         assert passwords._threads.submit(_niceness_of_new_thread).result() == lowered
     finally:
         passwords.close()
     assert _niceness() == before, "this thread keeps its own"
+
+
+async def test_password_checks_work_where_priorities_cannot_be_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "setpriority", refuse)
+    passwords = Passwords()
+    try:
+        assert await passwords.matches("secret", passwords.hash("secret"))
+    finally:
+        passwords.close()

@@ -37,6 +37,7 @@ _VALUES = ("name", "username", "status", "settings", "tags", "summary", "version
 _LINK_PARTS = ("uid", "username", "assignment")
 
 _PLAIN_COST, _OTHER_COST = 2, 15  # see `work_cost.py`
+_MAX_SHORT_CHARS = 200  # of settings and summaries, many of which are equal
 _BYTES_PER_COST = 50  # of assignments with filters, which can be large
 
 
@@ -72,9 +73,9 @@ class ListEncoder:
             "name": json.encode(asset.name),
             "username": username,
             "status": json.encode(asset.status),
-            "settings": json.encode(json.decode(asset.settings)),
-            "tags": json.encode(",".join(json.decode(asset.tags))),
-            "summary": json.encode(json.decode(asset.summary)),
+            "settings": _compact(asset.settings),
+            "tags": b'""' if asset.tags == "[]" else json.encode(",".join(json.decode(asset.tags))),
+            "summary": _compact(asset.summary),
             "version_uid": json.encode(asset.version_uid),
             "version_number": json.encode(asset.version_number),
             "created_at": json.encode(Timestamp.unpack(asset.created_at)),
@@ -111,18 +112,19 @@ class ListEncoder:
         public = decode_grants(asset.granted_to_public) if is_user and not self._own_only else []
         if is_owner and own:  # an owner has no rows
             return None
-        if any(grant.permission == PARTIAL for grant in (*own, *public)):
-            return None
-        granted_by_name = {PUBLIC_USERNAME: public, self._page.username: own}
-        usernames = {name for name, granted in granted_by_name.items() if granted}
+        holders = [(self._page.username, own)] if own else []
+        if public:
+            holders.append((PUBLIC_USERNAME, public))
         if is_owner or not self._own_only:
-            usernames.add(asset.username)
+            holders.append((asset.username, []))
         parts: list[bytes] = []
-        for username in sorted(usernames):
-            if username == asset.username:
+        for username, granted in sorted(holders, key=_holder_name):
+            if not granted:
                 parts.append(self._encode_owner(asset))
-            else:
-                parts += self._encode_granted(asset, granted_by_name[username], username)
+                continue
+            if any(grant.permission == PARTIAL for grant in granted):
+                return None
+            parts += self._encode_granted(asset, granted, username)
         return b"[" + b",".join(parts) + b"]"
 
     def _encode_owner(self, asset: ListedAsset) -> bytes:
@@ -159,8 +161,21 @@ class _Template:
         return b"".join(parts)
 
 
+_holder_name = itemgetter(0)
+
+
 def _sort_key(grant: StoredGrant) -> tuple[str, str]:
     return grant.permission, grant.uid
+
+
+def _compact(stored: str) -> bytes:
+    """Stored JSON as records have it."""
+    return _compact_short(stored) if len(stored) <= _MAX_SHORT_CHARS else json.encode(json.decode(stored))
+
+
+@lru_cache(1024)
+def _compact_short(stored: str) -> bytes:
+    return json.encode(json.decode(stored))
 
 
 def _decode(asset: ListedAsset, caller: Caller) -> Any:
