@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.status import Status
 
 from benchmarks import contenders
+from benchmarks.assignment_data import add_assignments, export_assignments
 from benchmarks.charts import draw_rates, draw_targets
 from benchmarks.contenders import Contender
 from benchmarks.databases import Comparison, compare_with_sqlite, fieldgate_on_postgresql
@@ -36,6 +37,7 @@ from benchmarks.report import (
 from benchmarks.response_checks import check_floor, compare_responses, is_supported
 from benchmarks.rounds import Outcome, compare
 from benchmarks.rounds import measure as measure_rounds
+from benchmarks.sharing_data import add_shared_assets
 from benchmarks.single_request import with_etag
 from benchmarks.spread import rates, ratios
 from benchmarks.start import StartResults, measure_starts
@@ -211,10 +213,13 @@ def main(rounds: int, seconds: int, quick: bool, only: str, events: int, peer_se
 
 def measure(run: Run, stack: ExitStack, chosen: Sequence[Work], peer_server: str, *, is_full_run: bool) -> None:
     data, core = run.folder / "fieldgate", run.cores[0]
-    files = run.folder / "events.ndjson", run.folder / "imports.ndjson"
+    files = [run.folder / f"{what}.ndjson" for what in ("events", "imports", "assignments")]
     ours = stack.enter_context(contenders.fieldgate(data, core, run.events))
     listed: list[ListedEvent] = export_events(data, run.events, files[0])
     add_imports(f"sqlite:///{data / 'fieldgate.db'}", contenders.USER, files[1])
+    add_shared_assets(data, contenders.USER)
+    add_assignments(data, contenders.USER)
+    export_assignments(ours, files[2])
     peer = stack.enter_context(contenders.peer(run.folder, core, peer_server, *files))
     works = [work.with_walk(listed) for work in chosen]
     run.compare(works, ours, peer, is_full_run=is_full_run)

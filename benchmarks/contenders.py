@@ -97,9 +97,16 @@ def fieldgate(
 
 @contextmanager
 def peer(
-    folder: Path, core: int, server: str, events: Path, imports: Path, *, is_browsable: bool = False
+    folder: Path,
+    core: int,
+    server: str,
+    events: Path,
+    imports: Path,
+    assignments: Path | None = None,
+    *,
+    is_browsable: bool = False,
 ) -> Iterator[Contender]:
-    """Run the peer in its own environment, with one user, one token, and the events and imports of two files.
+    """Run the peer in its own environment, with one user, one token, and the events, imports and assignments of files.
 
     Browsers get pages only if it is browsable: other benchmarks measure it without that.
     """
@@ -110,6 +117,7 @@ def peer(
         "PEER_BROWSABLE": "1" if is_browsable else "",
     }
     prepare = [python, "-m", "benchmarks.peer.prepare", USER, str(events), str(imports)]
+    prepare += [str(assignments)] if assignments else []
     token = output_of(prepare, environment=environment, timeout=FILL_TIMEOUT_SECONDS)
     port = free_port()
     command = [python, "-m", *(part.format(port=port) for part in PEER_SERVERS[server])]

@@ -34,7 +34,7 @@ from benchmarks.forms import BOUNDARY, form, multipart
 from benchmarks.import_data import add_imports
 from benchmarks.processes import CHECKOUT, PROGRAM, output_of
 from benchmarks.sharing_data import VIEW_PERMISSION, add_assets, add_members, share_asset
-from benchmarks.walks import EVENTS, IMPORTS, PERMISSIONS, SUMMARY
+from benchmarks.walks import ASSETS, EVENTS, IMPORTS, PERMISSIONS, SUMMARY
 from benchmarks.work import EFFECTS
 from fieldgate.app import build_app
 from fieldgate.http.application import Application
@@ -42,6 +42,7 @@ from fieldgate.settings import Settings
 
 EXPECTED_FILE = CHECKOUT / "tests" / "hot_paths.json"
 DEMO_EVENTS = 500
+COUNTED_ASSETS = 200
 MEMBER_COUNT = 50
 WARM_UPS, REPETITIONS = 5, 5
 NOT_FOUND = 404
@@ -94,6 +95,8 @@ def hot_paths(asset_uid: str) -> Sequence[HotPath]:
         HotPath("summary of events, cold", lambda number: f"{SUMMARY}?fresh={number}"),
         HotPath("imports list, token checked", lambda _: IMPORTS, is_signed_in=True),
         HotPath("imports list, cold", lambda number: f"{IMPORTS}?limit=50&offset={number}", is_signed_in=True),
+        HotPath("assets list, token checked", lambda _: ASSETS, is_signed_in=True),
+        HotPath("assets list, cold", lambda number: f"{ASSETS}?limit=50&offset={number}", is_signed_in=True),
         HotPath("one 304", lambda _: PERMISSIONS, is_conditional=True, status=304),
         HotPath("effects", lambda _: EFFECTS),
         HotPath("assignments of 50 users", lambda _: sharing, is_signed_in=True),
@@ -278,7 +281,8 @@ def make_data(folder: Path) -> str:
     output_of([PROGRAM, "events", "demo", str(DEMO_EVENTS), *data])
     output_of([PROGRAM, "user", "create", USER, "--password-stdin", *data], stdin=secrets.token_urlsafe())
     add_imports(f"sqlite:///{folder / 'fieldgate.db'}", USER)
-    add_members(folder, MEMBER_COUNT)
+    members = add_members(folder, MEMBER_COUNT)
+    add_assets(folder, members[0], COUNTED_ASSETS, visible_to=USER)
     share_asset(folder, add_assets(folder, USER, 1))
     return output_of([PROGRAM, "token", "create", USER, *data])
 

@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -23,20 +24,23 @@ from benchmarks.processes import PROGRAM, exit_on_signal, free_port, output_of, 
 from benchmarks.recorded_response import RecordedResponse
 from benchmarks.report import describe_machine, write
 from benchmarks.rounds import measure
-from benchmarks.sharing_data import VIEW_PERMISSION, add_assets, add_members, assignments_table
+from benchmarks.sharing_data import SHARED_ASSETS, VIEW_PERMISSION, add_assets, add_members, assignments_table
 from benchmarks.single_request import send_request
 from benchmarks.spread import Spread, format_cell, per_second, rates, ratios
-from benchmarks.targets import AT_LEAST, Check, checks_table_of
+from benchmarks.targets import AT_LEAST, AT_MOST, Check, checks_table_of
+from benchmarks.walks import ASSETS, asset_pages
 from benchmarks.work import Work
 
 RESULTS = Path(__file__).parent / "results" / "sharing.json"
 
 OWNER, READER = "owner", "reader"
 MEMBER_COUNT = 1000  # assigned to in one request
-SHARED_COUNT = 10_000  # assets that the reader may see
 HIDDEN_COUNT = 100_000  # assets that the reader may not see
 BULK_REPEATS = 6  # requests of each kind
 MIN_SHARE = 0.9  # target for the rate with hidden assets by the rate without; rounds differ by as much
+MIN_LIST_RATE = 500  # pages in a second, another page each time
+MIN_EXPLAIN_RATE = 3000
+MAX_BULK_MILLISECONDS = 60
 UNSUPPORTED_STATUSES = (404, 405)
 
 
@@ -79,7 +83,7 @@ def main(rounds: int, quick: bool) -> None:
         return
     require_wrk()
     core, load_core = two_cores()
-    shared, hidden = (500, 2000) if quick else (SHARED_COUNT, HIDDEN_COUNT)
+    shared, hidden = (500, 2000) if quick else (SHARED_ASSETS, HIDDEN_COUNT)
     rounds = 1 if quick else rounds
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmarks-")))
@@ -90,10 +94,7 @@ def main(rounds: int, quick: bool) -> None:
         without = stack.enter_context(run_fieldgate(folder / "without", core))
         among = stack.enter_context(run_fieldgate(folder / "among", core))
         lists = []
-        for what, path in {"first page": "", "last page": f"?limit=50&offset={shared - 50}"}.items():
-            work = Work(
-                name=f"assets of a reader, {what}", path=f"/api/v2/assets/{path}", signed_in=True, connections=4
-            )
+        for work in list_works(shared):
             both = {name: Contender(name, port, tokens[READER]) for name, port in
                     (("without", without), ("among", among))}  # fmt: skip
             for contender in both.values():
@@ -113,13 +114,31 @@ def main(rounds: int, quick: bool) -> None:
             explain = measure(
                 explained, {"ours": owner}, rounds=rounds, seconds=1, core=load_core, on_progress=status.update
             )["ours"]
-    title = f"{{}}: with {hidden:,} hidden assets by without"
-    checks = [Check.of(title.format(each.what), each.share.median, AT_LEAST, MIN_SHARE) for each in lists]
-    report = Report(this_machine(), bulks, explain, lists, checks)
+    report = Report(this_machine(), bulks, explain, lists, checks_of(bulks, explain, lists, hidden))
     write(report, RESULTS)
     for table in tables_of(report, shared, hidden):
         console.print(table)
     console.print(f"Results are in {RESULTS.relative_to(Path.cwd())}")
+
+
+def list_works(shared: int) -> list[Work]:
+    """One page repeated, and another page each time."""
+    common = Work(name="assets of a reader, one page", path=ASSETS, signed_in=True, connections=4)
+    pages = replace(common, name="assets of a reader, another page each time", walk=asset_pages(50, shared))
+    return [common, pages.with_walk([])]
+
+
+def checks_of(bulks: list[Bulk], explain: list[Sample], lists: list[Lists], hidden: int) -> list[Check]:
+    title = f"{{}}: with {hidden:,} hidden assets by without"
+    checks = [Check.of(title.format(each.what), each.share.median, AT_LEAST, MIN_SHARE) for each in lists]
+    checks.append(Check.of(lists[-1].what, rates(lists[-1].among).median, AT_LEAST, MIN_LIST_RATE, "/s"))
+    if explain:
+        checks.append(Check.of("explain", rates(explain).median, AT_LEAST, MIN_EXPLAIN_RATE, "/s"))
+    slowest = [(statistics.median(bulk.milliseconds), bulk.what) for bulk in bulks]
+    if slowest:
+        taken, what = max(slowest)
+        checks.append(Check.of(f"slowest bulk: {what}", taken, AT_MOST, MAX_BULK_MILLISECONDS, "ms"))
+    return checks
 
 
 def prepare(data: Path, shared: int) -> tuple[dict[str, str], str, list[str]]:

@@ -16,6 +16,11 @@ from fieldgate.assets.tables import assets, versions
 from fieldgate.db import Database, metadata, new_uid
 
 VIEW_PERMISSION = "view_asset"
+SHARED_ASSETS = 10_000  # of a user who reads lists
+LISTED_ASSET = "atRYxC5r4RKwyCRs2upP6J"  # its assignments are listed
+LISTED_MEMBERS = 50
+WRITTEN_ASSET = "auriXwmn9oqk8vZUpzxtGn"  # permissions on it are assigned
+WRITTEN_MEMBERS = 2000
 BATCH_SIZE = 10_000  # rows in one transaction
 _FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -30,9 +35,9 @@ def assignments_table() -> Table | None:
     return metadata.tables.get("assignments")
 
 
-def add_members(data: Path | str, count: int) -> list[str]:
+def add_members(data: Path | str, count: int, prefix: str = "member") -> list[str]:
     """Add users who cannot log in. Returns their names. `data` is a folder or the URL of a database."""
-    names = [f"member{number}" for number in range(count)]
+    names = [f"{prefix}{number}" for number in range(count)]
     common = {"password_hash": "", "first_name": "", "last_name": "", "is_superuser": False, "is_ifrc": False,
               "is_demo": False, "countries": [], "created_at": _FIRST}  # fmt: skip
     rows = [{**common, "username": name, "username_key": name} for name in names]
@@ -40,9 +45,15 @@ def add_members(data: Path | str, count: int) -> list[str]:
     return names
 
 
-def add_assets(data: Path | str, owner: str, count: int, *, visible_to: str | None = None) -> str:
-    """Add forms of one user, optionally visible to another. Returns the uid of one."""
-    return asyncio.run(_add_assets(data, owner, count, visible_to))
+def add_assets(data: Path | str, owner: str, count: int, *, visible_to: str | None = None, uid: str = "") -> str:
+    """Add forms of one user, optionally visible to another. Returns the uid of one, which can be given."""
+    return asyncio.run(_add_assets(data, owner, count, visible_to, uid))
+
+
+def add_shared_assets(data: Path | str, reader: str, count: int = SHARED_ASSETS) -> None:
+    """Add forms of a new user that are all visible to one user."""
+    [owner] = add_members(data, 1, "owner")
+    add_assets(data, owner, count, visible_to=reader)
 
 
 def share_asset(data: Path | str, uid: str) -> None:
@@ -63,7 +74,7 @@ async def _share_asset(data: Path | str, uid: str) -> None:
         await database.close()
 
 
-async def _add_assets(data: Path | str, owner: str, count: int, visible_to: str | None) -> str:
+async def _add_assets(data: Path | str, owner: str, count: int, visible_to: str | None, given: str) -> str:
     database = Database(database_url_of(data))
     try:
         uid = ""
@@ -71,6 +82,8 @@ async def _add_assets(data: Path | str, owner: str, count: int, visible_to: str 
             async with database.transaction() as connection:
                 ids = {row.username: row.id for row in await connection.execute(select(users))}
                 rows = [_asset(number, ids[owner]) for number in range(start, min(count, start + BATCH_SIZE))]
+                if given:
+                    rows[0]["uid"] = given
                 uid = rows[0]["uid"]
                 await connection.execute(insert(assets), rows)
                 rows_with_id = (

@@ -10,6 +10,7 @@ from random import Random
 
 from benchmarks.event_data import ListedEvent
 from benchmarks.import_data import IMPORT_COUNT
+from benchmarks.sharing_data import SHARED_ASSETS
 from fieldgate.permissions.catalogue import PERMISSIONS as CATALOGUE
 
 Walk = Callable[[Sequence[ListedEvent]], list[str]]
@@ -18,6 +19,8 @@ EVENTS = "/api/v2/event/"
 SUMMARY = f"{EVENTS}summary/"
 PERMISSIONS = "/api/v2/permissions/"
 IMPORTS = "/api/v2/imports/"
+ASSETS = "/api/v2/assets/"
+ASSIGNMENTS = f"{ASSETS}{{uid}}/permission-assignments/"
 FILTERED_PAGES = 10_000
 COUNTRIES_PER_FILTER = 40
 GOLDEN_RATIO = 0.6180339887  # as step size, it spreads any few steps evenly
@@ -48,6 +51,11 @@ def filtered_summaries(events: Sequence[ListedEvent]) -> list[str]:
 def import_pages(limit: int) -> Walk:
     """Every full page of the imports of one user."""
     return lambda _: [f"{IMPORTS}?limit={limit}&offset={offset}" for offset in spread_order(IMPORT_COUNT - limit + 1)]
+
+
+def asset_pages(limit: int, count: int = SHARED_ASSETS) -> Walk:
+    """Every full page of the assets that are shared with one user."""
+    return lambda _: [f"{ASSETS}?limit={limit}&offset={offset}" for offset in spread_order(count - limit + 1)]
 
 
 def single_events(events: Sequence[ListedEvent]) -> list[str]:

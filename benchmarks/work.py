@@ -8,11 +8,15 @@ import msgspec
 
 from benchmarks.event_data import ListedEvent
 from benchmarks.forms import BOUNDARY, form, multipart
+from benchmarks.sharing_data import LISTED_ASSET, WRITTEN_ASSET
 from benchmarks.walks import (
+    ASSETS,
+    ASSIGNMENTS,
     EVENTS,
     IMPORTS,
     PERMISSIONS,
     Walk,
+    asset_pages,
     effects,
     filtered_pages,
     filtered_summaries,
@@ -87,12 +91,17 @@ class Work:
 WORKS = (
     Work(name="permission list", path=PERMISSIONS, target=Target(7, 0.45)),
     Work(name="permission detail", path=f"{PERMISSIONS}manage_asset/"),
-    Work(name="permission list, with a token", path=PERMISSIONS, signed_in=True),
+    Work(name="permission list, with a token", path=PERMISSIONS, signed_in=True, target=Target(None, 0.35)),
     # Each head is parsed, but a parameter that does nothing does not change the response.
-    Work(name="permission list, every URL new", path=f"{PERMISSIONS}?fresh=0", script=HERE / "fresh_urls.lua"),
+    Work(
+        name="permission list, every URL new",
+        path=f"{PERMISSIONS}?fresh=0",
+        script=HERE / "fresh_urls.lua",
+        target=Target(None, 0.3),
+    ),
     Work(name="one 304", path=PERMISSIONS, is_conditional=True, target=Target(8, 0.45)),
     Work(name="effects", path=EFFECTS, has_peer=False, target=Target(None, 0.35)),
-    Work(name="effects, always others", walk=effects, has_peer=False),
+    Work(name="effects, always others", walk=effects, has_peer=False, target=Target(None, 0.25)),
     Work(name="50 events, warm", path=EVENTS, target=Target(150, 0.45)),
     Work(name="50 events, cold", walk=pages(50), connections=8, target=Target(60, 0.25)),
     Work(
@@ -113,7 +122,28 @@ WORKS = (
     Work(name=SUMMARY_WORK, walk=summaries, connections=2, has_peer=False),
     Work(name="summary of some regions and countries, cold", walk=filtered_summaries, connections=2, has_peer=False),
     Work(name="imports list, token checked", path=IMPORTS, signed_in=True, target=Target(8, 0.2)),
-    Work(name="imports list, token checked, cold", walk=import_pages(50), signed_in=True, connections=8),
+    Work(
+        name="imports list, token checked, cold",
+        walk=import_pages(50),
+        signed_in=True,
+        connections=8,
+        target=Target(25, 0.12),
+    ),
+    Work(name="assets list, 10,000 shared", path=ASSETS, signed_in=True, has_peer=False, target=Target(None, 0.1)),
+    Work(name="assets list, 10,000 shared, cold", walk=asset_pages(50), signed_in=True, connections=8, has_peer=False),
+    Work(name="50 assignments", path=ASSIGNMENTS.format(uid=LISTED_ASSET), signed_in=True, target=Target(None, 0.2)),
+    Work(
+        name="POST an assignment",
+        path=ASSIGNMENTS.format(uid=WRITTEN_ASSET),
+        method="POST",
+        headers={"Accept": "application/json", "Content-Type": "application/json"},
+        body=b'{"user": "/api/v2/users/assigned0/", "permission": "/api/v2/permissions/view_asset/"}',
+        script=HERE / "assignments.lua",
+        signed_in=True,
+        connections=8,
+        ignored_fields=frozenset({"url"}),
+        target=Target(4, None),
+    ),
     # Must be last, because it leaves imports behind.
     Work(
         name="POST an import",

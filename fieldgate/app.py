@@ -17,6 +17,7 @@ from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
 from fieldgate.accounts.user_activation import UserActivation
+from fieldgate.assets.asset_lists import AssetLists
 from fieldgate.assets.asset_writer import AssetWriter
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.routes import asset_routes, form_routes, version_routes, workbook_routes, write_routes
@@ -183,10 +184,10 @@ def build_app(
     all_operations = (*operations(), *extra_operations)
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
-        passwords, InvitationStore(database, data_versions), UserActivation(database, data_versions),
+        passwords, InvitationStore(database), UserActivation(database, data_versions),
         OwnershipStore(database, data_versions),
         internal_client,
-        ImportStore(database, data_versions), asset_store, authorizer, workbook_writer,
+        ImportStore(database, data_versions), asset_store, AssetLists(database), authorizer, workbook_writer,
         FormFiles(authorizer, asset_store, workbook_writer),
         AssignmentStore(database, data_versions), AssetWriter(database, data_versions, authorizer, content_checker),
         VersionRestorer(database, data_versions),

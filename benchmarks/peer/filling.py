@@ -1,5 +1,5 @@
 # mypy: disable-error-code="import-not-found, misc"
-"""Events and imports from files into the peer's tables: one JSON object in each line, a record as we answer it.
+"""Events, imports and assignments from files into the peer's tables: one JSON object in each line.
 
 Of an event, a line holds two records, the one of lists and the one it has alone: `listed` and `alone`.
 """
@@ -10,6 +10,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from benchmarks.peer import models
@@ -43,6 +44,27 @@ def fill_imports(file: Path, user: Any) -> None:
     models.Import.objects.bulk_create(
         models.Import(user=user, name=record["filename"], data=b"", **{name: record[name] for name in stored})
         for record in records
+    )
+
+
+def fill_assignments(file: Path, caller: Any) -> None:
+    """Create the assets, users and assignments of the file. A line without a permission is a user without any."""
+    with file.open() as lines:
+        records = [json.loads(line) for line in lines]
+    names = {record["user"] for record in records} - {caller.username}
+    User.objects.bulk_create(User(username=name) for name in sorted(names))
+    users = {user.username: user for user in User.objects.all()}
+    assigned = [record for record in records if record["permission"]]
+    models.Asset.objects.bulk_create(models.Asset(uid=uid) for uid in {record["asset"] for record in assigned})
+    assets = {asset.uid: asset for asset in models.Asset.objects.all()}
+    models.Assignment.objects.bulk_create(
+        models.Assignment(
+            uid=record["uid"],
+            asset=assets[record["asset"]],
+            user=users[record["user"]],
+            permission=record["permission"],
+        )
+        for record in assigned
     )
 
 

@@ -212,6 +212,25 @@ def new_uid() -> str:
     return "i" + secrets.token_urlsafe(16)[:21]
 
 
+def new_assignment_uid() -> str:
+    return "p" + secrets.token_urlsafe(16)[:21]
+
+
+class Asset(models.Model):
+    uid = models.CharField(max_length=22, unique=True)
+
+
+class Assignment(models.Model):
+    uid = models.CharField(max_length=22, unique=True, default=new_assignment_uid)
+    asset = models.ForeignKey(Asset, on_delete=models.CASCADE)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    permission = models.CharField(max_length=30)
+
+    class Meta:
+        ordering = ("user__username", "permission")
+        constraints = (models.UniqueConstraint(fields=["asset", "user", "permission"], name="once"),)
+
+
 class Import(models.Model):
     """A file that was brought in.
 

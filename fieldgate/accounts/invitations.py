@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 from sqlalchemy import Row, select
 
-from fieldgate.accounts.store import TOPIC, IssuedBy
+from fieldgate.accounts.store import IssuedBy
 from fieldgate.accounts.tables import invitations, tokens, users
 from fieldgate.accounts.tokens import INVITATION_PREFIX, hash_token, new_token
-from fieldgate.db import Database, DataVersions, now, upsert
+from fieldgate.db import Database, now, upsert
 
 INVITATION_LIFETIME = timedelta(days=1)
 INVITATION_PATH = "/invitation/"
@@ -31,9 +31,8 @@ class Invitation(msgspec.Struct, frozen=True):
 
 
 class InvitationStore:
-    def __init__(self, database: Database, data_versions: DataVersions) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._data_versions = data_versions
 
     async def create(self, user_id: int, created_by: int) -> Invitation | None:
         """Create a link, which replaces an earlier one. None if the user is disabled."""
@@ -51,7 +50,6 @@ class InvitationStore:
             if (await connection.execute(is_enabled.with_for_update())).scalar() is None:
                 return None
             await connection.execute(upsert(connection.dialect, invitations), values)
-            await self._data_versions.bump(connection, TOPIC)
         return Invitation(secret, expires)
 
     async def find_user(self, secret: str) -> Row[Any] | None:
@@ -85,5 +83,4 @@ class InvitationStore:
                 tokens.c.revoked_at.is_(None),
             )
             await connection.execute(sessions.values(revoked_at=timestamp))
-            await self._data_versions.bump(connection, TOPIC)
         return username

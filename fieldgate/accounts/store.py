@@ -17,7 +17,7 @@ from fieldgate.db import CommitCache, Database, DataVersions, PreparedQuery, Row
 from fieldgate.identity import AuthMethod, User
 from fieldgate.pagination import PageRequest
 
-TOPIC = "accounts"
+TOPIC = "accounts"  # users, but not their tokens, sessions, links and times of login: others do not see those
 MAX_TOKENS = 50  # per user, obtained over HTTP; beyond that the least recently used is revoked
 TOKEN_RETENTION = timedelta(days=30)  # how long expired and revoked tokens are listed
 MAX_CACHED_HOLDERS = 1000  # of tokens, per process
@@ -238,7 +238,6 @@ class AccountStore:
             await connection.execute(_delete_dead(user_id, timestamp - TOKEN_RETENTION))
             if issued_by is IssuedBy.HTTP:
                 await self._drop_least_used(connection, user_id, timestamp)
-            await self._data_versions.bump(connection, TOPIC)
         return NewToken(token_id, token, timestamp)
 
     async def _drop_least_used(self, connection: AsyncConnection, user_id: int, timestamp: datetime) -> None:
@@ -305,9 +304,7 @@ class AccountStore:
     async def _revoke(self, condition: Any) -> int:
         update = tokens.update().where(condition, _is_live()).values(revoked_at=now())
         async with self._database.transaction() as connection:
-            count = (await connection.execute(update)).rowcount
-            await self._data_versions.bump(connection, TOPIC)
-            return count
+            return (await connection.execute(update)).rowcount
 
     async def find_token_holder(self, token: str, auth_method: AuthMethod) -> TokenHolder | None:
         """Return the user of a valid token. A session is not accepted as an API token, nor the reverse."""

@@ -12,8 +12,6 @@ from fieldgate.assets import visibility_sql
 from fieldgate.assets.authorization import asset_not_found, authorize_row, effective_user_id
 from fieldgate.assets.content_format import CONTENT_FORMAT, STEPS, Step, upgrade_content
 from fieldgate.assets.names import name_key
-from fieldgate.assets.search_query import SearchExpression
-from fieldgate.assets.search_sql import SearchCompiler
 from fieldgate.assets.tables import assets, assignments, files, versions
 from fieldgate.assets.xform_title import set_title
 from fieldgate.db import Database, DataVersions, RowPage, new_uid, now, paginate
@@ -43,26 +41,6 @@ class NewAsset(NewVersion, frozen=True, kw_only=True):
     settings: dict[str, Any] = {}
     tags: tuple[str, ...] = ()
     parent_id: int | None = None
-
-
-class AssetSearch(msgspec.Struct, frozen=True):
-    """Filters and order of a list of assets."""
-
-    expression: SearchExpression | None = None
-    asset_type: str = ""
-    status: str | None = None
-    ordering: str = "-date_modified"
-    collections_first: bool = False
-
-
-_ORDERS: dict[str, ColumnElement[Any]] = {
-    "date_modified": assets.c.modified_at,
-    "date_created": assets.c.created_at,
-    "name": assets.c.name_key,
-    "asset_type": assets.c.asset_type,
-    "owner__username": select(users.c.username_key).where(users.c.id == assets.c.owner_id).scalar_subquery(),
-    "subscribers_count": assets.c.id,  # nobody subscribes: all have the same
-}
 
 
 class AssetStore:
@@ -158,30 +136,6 @@ class AssetStore:
 
     # The next methods do not check permissions on a single asset: `AssetAuthorizer` does, before.
 
-    async def list_visible(
-        self, caller: Caller, search: AssetSearch, page: PageRequest
-    ) -> tuple[int, Sequence[Row[Any]]]:
-        """Return the number of assets in a caller's list, and those of a page, without their contents."""
-        query = select(assets.c.id).where(visibility_sql.is_listed(effective_user_id(caller), search.status))
-        if search.status == visibility_sql.SHARED:
-            query = query.where(assets.c.owner_id != effective_user_id(caller))
-        if search.asset_type:
-            query = query.where(assets.c.asset_type == search.asset_type)
-        if search.expression is not None:
-            compiler = SearchCompiler(caller, is_sqlite=self._database.is_sqlite)
-            query = query.where(compiler.compile(search.expression))
-        order = _ORDERS[search.ordering.removeprefix("-")]
-        orders = [order.desc() if search.ordering.startswith("-") else order.asc(), assets.c.id]
-        if search.collections_first:
-            orders.insert(0, case((assets.c.asset_type == "collection", 0), else_=1))
-        async with self._database.read_transaction() as connection:
-            # Only ids are sorted; full rows are read for the page only.
-            count, found = await paginate(connection, query, page, order_by=orders)
-            ids = [row.id for row in found]
-            rows = await connection.execute(_select_visible(caller).where(assets.c.id.in_(ids)))
-            by_id = {row.id: row for row in rows}
-        return count, [by_id[id_] for id_ in ids]
-
     async def get_visible(self, caller: Caller, asset_id: int) -> Row[Any] | None:
         """Return an asset with the content of its newest version."""
         async with self._database.read_transaction() as connection:
@@ -204,7 +158,7 @@ class AssetStore:
 
     async def get_xform(self, asset_id: int) -> tuple[str, str | None] | None:
         """Return the name of an asset and the XForm of its newest version, with that name as its title."""
-        query = select(assets.c.name, versions.c.xform).join_from(assets, versions, _is_newest())
+        query = select(assets.c.name, versions.c.xform).join_from(assets, versions, is_newest_version())
         async with self._database.read_transaction() as connection:
             row = (await connection.execute(query.where(assets.c.id == asset_id))).one_or_none()
             return None if row is None else (row.name, row.xform and set_title(row.xform, row.name))
@@ -212,7 +166,9 @@ class AssetStore:
     async def get_newest_version(self, asset_id: int) -> Row[Any] | None:
         """Return the newest version with the name of the asset, without the content."""
         columns = (versions.c.id, versions.c.uid, versions.c.file_id, versions.c.created_at, assets.c.name)
-        query: Select[Any] = select(*columns).join_from(assets, versions, _is_newest()).where(assets.c.id == asset_id)
+        query: Select[Any] = (
+            select(*columns).join_from(assets, versions, is_newest_version()).where(assets.c.id == asset_id)
+        )
         async with self._database.read_transaction() as connection:
             row: Row[Any] | None = (await connection.execute(query)).one_or_none()
             return row
@@ -317,13 +273,13 @@ def _select_visible(caller: Caller) -> Select[Any]:
             visibility_sql.sharing_status().label("status"),
         )
         .join_from(assets, users, users.c.id == assets.c.owner_id)
-        .join(versions, _is_newest())
+        .join(versions, is_newest_version())
         .outerjoin(parents, parents.c.id == assets.c.parent_id)
         .outerjoin(modifiers, modifiers.c.id == assets.c.modified_by)
     )
 
 
-def _is_newest() -> ColumnElement[bool]:
+def is_newest_version() -> ColumnElement[bool]:
     others = versions.alias()
     newest = select(func.max(others.c.number)).where(others.c.asset_id == assets.c.id).scalar_subquery()
     return and_(versions.c.asset_id == assets.c.id, versions.c.number == newest)

@@ -61,9 +61,14 @@ def sharing_status() -> ColumnElement[str]:
     return case(
         (_is_granted_to_public(DISCOVER), DISCOVERABLE),
         (or_(_is_granted_to_public(VIEW), _is_inherited_by_public()), PUBLIC),
-        (or_(_is_shared_directly(), _is_shared_by_collection(), _is_shared_with_collection_owner()), SHARED),
+        (is_shared(), SHARED),
         else_=PRIVATE,
     )
+
+
+def is_shared() -> ColumnElement[bool]:
+    """Whether any other active user than the owner, or the public, has permissions on an asset."""
+    return or_(_is_shared_directly(), _is_shared_by_collection(), _is_shared_with_collection_owner())
 
 
 # Parts of `is_listed`

@@ -51,6 +51,7 @@ ENGINE_CACHED_STATEMENTS = 100  # of a connection of the engine; its default
 CONNECT_TIMEOUT = 5  # seconds to get a connection from the pool
 COMMAND_TIMEOUT = 30  # seconds per statement
 
+READER_CACHE_KIB = 8000  # pages of the file in memory, of the reader on the event loop; others have 2000
 _SQLITE_OPTIONS = {"isolation_level": None}  # no implicit BEGIN by the driver
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode = WAL",
@@ -170,6 +171,7 @@ class Database:
         """
         if self._reader is None:
             self._reader = self.open_sqlite()
+            self._reader.execute(f"PRAGMA cache_size = {-READER_CACHE_KIB}")
             self._files.held = self._files.latest
         return self._reader
 

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.accounts.tables import PUBLIC_USER_ID, PUBLIC_USERNAME
 from fieldgate.assets.assignments import Assignment, AssignmentScope
-from fieldgate.assets.store import AssetStore, NewAsset
+from fieldgate.assets.store import TOPIC, AssetStore, NewAsset
 from fieldgate.assets.tables import assets, assignments
 from fieldgate.db import new_uid, now
 from fieldgate.permissions import rules
@@ -72,12 +72,13 @@ class PermissionWorld:
             asset_type=asset_type,
             name=f"{asset_type} {len(self.assets)}",
             content={},
-            summary={},
+            summary={"row_count": 0, "languages": []},
             xform="<xform/>" if asset_type == "survey" else None,
             parent_id=None if parent is None else parent.id,
         )
         async with self.service.database.transaction() as connection:
             [(asset_id, uid)] = await self.store.create(connection, [new])
+            await self.service.data_versions.bump(connection, TOPIC)
         created = WorldAsset(asset_id, uid, asset_type, owner, parent)
         self.assets.append(created)
         return created
@@ -134,6 +135,7 @@ class PermissionWorld:
             await connection.execute(assignments.delete().where(here))
             if rows:
                 await connection.execute(assignments.insert(), rows)
+            await self.service.data_versions.bump(connection, TOPIC)
 
 
 async def generate_world(service: Service, seed: int) -> PermissionWorld:
@@ -148,12 +150,13 @@ async def generate_world(service: Service, seed: int) -> PermissionWorld:
         owner = parent.owner if parent is not None and rng.random() < 0.7 else rng.choice(world.users)
         await world.create_asset(owner, asset_type, parent)
     for _ in range(40):
-        await _random_step(world, rng)
+        await random_step(world, rng)
     await world.disable(rng.choice(world.users[:4]))
     return world
 
 
-async def _random_step(world: PermissionWorld, rng: random.Random) -> None:
+async def random_step(world: PermissionWorld, rng: random.Random) -> None:
+    """Grant or remove a permission."""
     thing = rng.choice(world.assets)
     person = rng.choice([each for each in (*world.users, PUBLIC_USER) if each is not thing.owner])
     possible: Sequence[str] = sorted(rules.assignable(thing.asset_type, to_public=person is PUBLIC_USER))

@@ -22,7 +22,7 @@ class Admin:
     def __init__(self, service: Service) -> None:
         self.service = service
         self.world = PermissionWorld(service)
-        self.links = InvitationStore(service.database, service.data_versions)
+        self.links = InvitationStore(service.database)
 
     async def set_up(self) -> None:
         self.root = await self.world.create_user(username="root", is_superuser=True)

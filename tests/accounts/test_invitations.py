@@ -20,7 +20,7 @@ class Accounts:
     def __init__(self, database: Database) -> None:
         versions = DataVersions(database)
         self.database = database
-        self.store, self.links = AccountStore(database, versions), InvitationStore(database, versions)
+        self.store, self.links = AccountStore(database, versions), InvitationStore(database)
         self.root_id = self.user_id = 0
 
     async def set_up(self) -> None:

@@ -321,7 +321,7 @@ async def test_lists_of_the_account_are_pages_too(service: Service) -> None:
 
 
 async def new_link(service: Service, user_id: int) -> str:
-    created = await InvitationStore(service.database, service.data_versions).create(user_id, user_id)
+    created = await InvitationStore(service.database).create(user_id, user_id)
     assert created is not None
     return created.path
 

@@ -39,7 +39,7 @@ async def test_user_is_created_with_a_link(start: StartService) -> None:
         assert page.status_code == 200
         assert page.headers["Cache-Control"] == "no-store"
         assert "<script>alert" not in page.text
-        links = InvitationStore(service.database, service.data_versions)
+        links = InvitationStore(service.database)
         found = await links.find_user(link_of(page.text))
         assert found is not None
         assert (found.username, found.is_ifrc, found.is_superuser, found.countries) == (
@@ -95,7 +95,7 @@ async def test_reset_link_is_shown_once(start: StartService) -> None:
 async def test_reload_replaces_no_link_and_creates_no_second_user(start: StartService) -> None:
     async with start() as service:
         admin = await new_admin(service)
-        links = InvitationStore(service.database, service.data_versions)
+        links = InvitationStore(service.database)
         for path, form, fields in ((USERS, "create", {"username": "zoe"}), (f"{USERS}zoe/", "invite", {})):
             page = await admin.get(path)
             created = await admin.submit_from(page, path, form, fields)

@@ -3,37 +3,36 @@
 An asset shows its permission assignments, so this package is above `fieldgate.assets.sharing`.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Raw
 from sqlalchemy import Row
 
-from fieldgate.accounts.schemas import user_path
-from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found, effective_user_id
+from fieldgate.assets.asset_lists import AssetLists
+from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found
+from fieldgate.assets.list_sql import LIST_TOPICS, AssetSearch
 from fieldgate.assets.routes.deployment_fields import (
     NOT_DEPLOYED,
     NOT_DEPLOYED_DETAIL,
-    XFORM_TYPES,
     detail_fields,
     list_fields,
 )
+from fieldgate.assets.routes.list_records import ListEncoder
+from fieldgate.assets.routes.record_fields import permission_records, record_fields
 from fieldgate.assets.schemas import (
     ASSETS_PATH,
     AssetDetail,
     AssetFilters,
     AssetRecord,
     AssignablePermission,
-    AssignmentRecord,
     EffectivePermission,
-    asset_path,
 )
 from fieldgate.assets.search_query import parse_search
-from fieldgate.assets.sharing.io.serializers import ASSIGNMENT_EXAMPLE, assignment_records
-from fieldgate.assets.sharing.loading import load_visible_asset, load_visible_many
+from fieldgate.assets.sharing.io.serializers import ASSIGNMENT_EXAMPLE
+from fieldgate.assets.sharing.loading import load_visible_asset
 from fieldgate.assets.sharing.model.grants import AssetGrants
 from fieldgate.assets.sharing.store import AssignmentStore
-from fieldgate.assets.store import AssetSearch, AssetStore
+from fieldgate.assets.store import AssetStore
 from fieldgate.assets.visibility_sql import DISCOVERABLE
 from fieldgate.assets.work_cost import run_by_cost
 from fieldgate.http.operations import delete, get, get_list
@@ -100,6 +99,11 @@ DETAIL_EXAMPLE: dict[str, Any] = {
 }
 
 
+def _audience_key(caller: Caller) -> str:
+    """Every user has another list."""
+    return "" if caller.id is None else f"{caller.id} {caller.is_superuser}"
+
+
 @get_list(
     ASSETS_PATH,
     response=AssetRecord,
@@ -108,6 +112,9 @@ DETAIL_EXAMPLE: dict[str, Any] = {
         "Forms, templates, blocks, questions and collections that the caller owns or that are shared with the caller."
     ),
     tag=TAG,
+    depends_on=LIST_TOPICS,
+    audience_key=_audience_key,
+    strict_freshness=True,
     example=ASSET_EXAMPLE,
 )
 async def asset_list(
@@ -115,40 +122,21 @@ async def asset_list(
     caller: Caller,
     language: Language,
     query: AssetFilters,
+    lists: AssetLists,
     store: AssetStore,
-    sharing: AssignmentStore,
 ) -> ListResult[bytes]:
     if caller.id is None and query.status != DISCOVERABLE:
         return ListResult(0, [])
     search = AssetSearch(
         parse_search(query.q), query.asset_type or "", query.status, query.ordering, query.collections_first
     )
-    count, rows = await store.list_visible(caller, search, page)
-    grants_by_uid = await load_visible_many([row.uid for row in rows], caller, sharing)
-    children = await store.count_children(caller, [row.id for row in rows if row.asset_type == "collection"])
-    cost = sum(_cost(grants) for grants in grants_by_uid.values())
-    own_only = query.current_user_permissions_only
-
-    def encode_records() -> list[bytes]:
-        return [_encode_record(row, grants_by_uid.get(row.uid), caller, language, children, own_only) for row in rows]
-
-    return ListResult(count, await run_by_cost(cost, encode_records))
-
-
-def _encode_record(
-    row: Row[Any],
-    grants: AssetGrants | None,
-    caller: Caller,
-    language: Language,
-    children: Mapping[int, int],
-    own_only: bool,
-) -> bytes:
-    record = AssetRecord(
-        **_record_fields(row),
-        **list_fields(row, caller, grants, children),
-        permissions=_permission_records(grants, caller, language, own_only=own_only),
-    )
-    return encode(record)
+    found = await lists.load(caller, search, page)
+    collections = [row.id for row in found.rows if row.asset_type == "collection"]
+    children = await store.count_children(caller, collections)
+    encoder = ListEncoder(found, caller, language, children, own_only=query.current_user_permissions_only)
+    records = await run_by_cost(sum(map(encoder.cost, found.rows)), encoder.encode_all)
+    # The numbers of children are read later, maybe in a later state.
+    return ListResult(found.count, records, None if collections else found.versions)
 
 
 @get(
@@ -190,7 +178,7 @@ async def _detail_response(
     if row is None:  # deleted since it was authorized
         raise asset_not_found(asset.uid)
     children = await store.count_children(caller, [row.id] if row.asset_type == "collection" else [])
-    fields = _record_fields(row) | list_fields(row, caller, grants, children)
+    fields = record_fields(row) | list_fields(row, caller, grants, children)
     return await run_by_cost(_cost(grants), _encode_detail, asset, row, fields, store, caller, language, grants)
 
 
@@ -214,7 +202,7 @@ def _encode_detail(
             for codename in ASSIGNABLE_ORDER
             if codename in assignable
         ],
-        permissions=_permission_records(grants, caller, language),
+        permissions=permission_records(grants, caller, language),
     )
     return Raw(encode(record))
 
@@ -222,43 +210,6 @@ def _encode_detail(
 def _cost(grants: AssetGrants) -> int:
     """Estimate how many assignments are shown, including the owner's."""
     return grants.cost + len(rules.owner_permissions(grants.asset_type))
-
-
-def _permission_records(
-    grants: AssetGrants | None, caller: Caller, language: Language, *, own_only: bool = False
-) -> list[AssignmentRecord]:
-    """Assignments that a caller sees in an asset. Anonymous callers see the owner's only."""
-    if grants is None:  # deleted since the list was read
-        return []
-    assignments = grants.visible_to(caller)
-    if own_only:
-        assignments = [each for each in assignments if each.user.id == effective_user_id(caller)]
-    elif caller.id is None:
-        assignments = [each for each in assignments if each.user.id == grants.scope.owner_id]
-    return assignment_records(grants, assignments, language)
-
-
-def _record_fields(row: Row[Any]) -> dict[str, Any]:
-    path = asset_path(row.uid)
-    return {
-        "url": Link(path),
-        "uid": row.uid,
-        "asset_type": row.asset_type,
-        "name": row.name,
-        "owner": Link(user_path(row.username)),
-        "owner__username": row.username,
-        "status": row.status,
-        "parent": None if row.parent_uid is None else Link(asset_path(row.parent_uid)),
-        "settings": row.settings,
-        "tag_string": ",".join(row.tags),
-        "summary": row.summary,
-        "version_id": row.version_uid,
-        "version_count": row.version_number,
-        "versions": Link(f"{path}versions/"),
-        "xform_link": Link(f"{path}xform/") if row.asset_type in XFORM_TYPES else None,
-        "date_created": row.created_at,
-        "date_modified": row.modified_at,
-    }
 
 
 OPERATIONS = (asset_list, asset_detail, asset_deletion)

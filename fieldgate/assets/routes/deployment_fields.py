@@ -57,9 +57,7 @@ NOT_DEPLOYED_DETAIL: dict[str, Any] = {
 _NO_CHILDREN = ChildrenRecord(0)
 
 
-def list_fields(
-    row: Row[Any], caller: Caller, grants: AssetGrants | None, children: Mapping[int, int]
-) -> dict[str, Any]:
+def list_fields(row: Any, caller: Caller, grants: AssetGrants | None, children: Mapping[int, int]) -> dict[str, Any]:
     """Fields of every record. `children` has the number of assets in each collection, by id."""
     is_collection = row.asset_type == "collection"
     return {
@@ -92,19 +90,19 @@ def detail_fields(row: Row[Any], content: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def downloads(row: Row[Any]) -> list[DownloadRecord]:
+def downloads(row: Any) -> list[DownloadRecord]:
     formats = ("xls", "xlsx") if row.asset_type in WORKBOOK_TYPES else ()
     if _has_xform(row):
         formats = (*formats, "xml")
     return [DownloadRecord(name, Link(f"{ASSETS_PATH}{row.uid}.{name}")) for name in formats]
 
 
-def _has_xform(row: Row[Any]) -> bool:
+def _has_xform(row: Any) -> bool:
     """A form without questions has none."""
-    return row.has_xform and row.asset_type in XFORM_TYPES
+    return bool(row.has_xform) and row.asset_type in XFORM_TYPES
 
 
-def access_types(row: Row[Any], caller: Caller, grants: AssetGrants | None) -> list[AccessType]:
+def access_types(row: Any, caller: Caller, grants: AssetGrants | None) -> list[AccessType]:
     """Why a caller can view a collection."""
     found: list[AccessType] = []
     if caller.id == row.owner_id:

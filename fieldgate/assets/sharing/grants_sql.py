@@ -167,12 +167,12 @@ def group_assignments(rows: Iterable[Sequence[Any]]) -> tuple[dict[int, StoredBy
             continue
         if user_id not in grantees:
             grantees[user_id] = Grantee(user_id, username, disabled_at is None)
-        parsed = None if filters is None else _decode_filters(filters)
+        parsed = None if filters is None else decode_filters(filters)
         stored[asset_id][user_id].append(StoredAssignment(permission, bool(is_denied), parsed, id=id_, uid=uid))
     return stored, grantees
 
 
-def _decode_filters(stored: str | dict[str, Any]) -> Filters | None:
+def decode_filters(stored: str | dict[str, Any]) -> Filters | None:
     """The engine's connections to PostgreSQL decode JSON, the driver's own do not."""
     filters = msgspec.json.decode(stored) if isinstance(stored, str) else stored
     return None if filters is None else {codename: tuple(given) for codename, given in filters.items()}

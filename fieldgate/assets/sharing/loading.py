@@ -2,9 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
+from fieldgate.accounts.tables import PUBLIC_USER_ID, PUBLIC_USERNAME
+from fieldgate.assets.asset_lists import AssetPage
+from fieldgate.assets.assignments import AssignmentScope
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, effective_user_id
+from fieldgate.assets.list_sql import ListedAsset, StoredGrant, decode_grants
+from fieldgate.assets.sharing.grants_sql import decode_filters
 from fieldgate.assets.sharing.io.request_parsing import UnresolvedGrant, resolve_grantees
-from fieldgate.assets.sharing.model.grants import AssetGrants, ListedAssignment
+from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee, ListedAssignment, StoredAssignment
 from fieldgate.assets.sharing.model.planning import ErrorCollector, GrantRequest
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
 from fieldgate.errors import NotFound
@@ -38,11 +43,40 @@ async def _load_visible_of_many(asset: AuthorizedAsset, caller: Caller, store: A
     return grants
 
 
-async def load_visible_many(uids: Sequence[str], caller: Caller, store: AssignmentStore) -> dict[str, AssetGrants]:
-    """Return assets by uid, each with the assignments of the owner, the public and the caller."""
-    async with store.transaction(uids, read_only=True) as transaction:
-        found = await transaction.load_many(uids, [effective_user_id(caller)])
-    return {grants.uid: grants for grants in found}
+def listed_grants(asset: ListedAsset, page: AssetPage, caller: Caller) -> AssetGrants:
+    """Return an asset of a list with the assignments of the owner, the public and the caller."""
+    user_id = effective_user_id(caller)
+    grantees = {
+        user_id: Grantee(user_id, page.username, page.is_active),
+        PUBLIC_USER_ID: Grantee(PUBLIC_USER_ID, PUBLIC_USERNAME),
+        asset.owner_id: Grantee(asset.owner_id, asset.username, asset.owner_disabled_at is None),
+    }
+    if asset.collection_owner_id is not None and asset.collection_owner is not None:
+        is_active = asset.collection_owner_disabled_at is None
+        grantees[asset.collection_owner_id] = Grantee(asset.collection_owner_id, asset.collection_owner, is_active)
+    return AssetGrants(
+        id=asset.id,
+        uid=asset.uid,
+        scope=AssignmentScope(
+            asset_type=asset.asset_type,
+            owner_id=asset.owner_id,
+            direct=_by_user(user_id, asset.granted, asset.granted_to_public),
+            collection_owner_id=asset.collection_owner_id,
+            on_collection=_by_user(user_id, asset.granted_by_collection, asset.granted_to_public_by_collection),
+        ),
+        collection_uid=asset.collection_uid,
+        grantees_by_id=grantees,
+    )
+
+
+def _by_user(user_id: int, granted: str | None, granted_to_public: str | None) -> dict[int, list[StoredAssignment]]:
+    found = {user_id: decode_grants(granted), PUBLIC_USER_ID: decode_grants(granted_to_public)}
+    return {holder_id: [_to_assignment(each) for each in grants] for holder_id, grants in found.items() if grants}
+
+
+def _to_assignment(grant: StoredGrant) -> StoredAssignment:
+    filters = None if grant.filters is None else decode_filters(grant.filters)
+    return StoredAssignment(grant.permission, bool(grant.is_denied), filters, id=grant.id, uid=grant.uid)
 
 
 async def load_assignment(

@@ -25,7 +25,7 @@ from fieldgate.assets.sharing.grants_sql import (
     to_grants,
     to_grants_with_named,
 )
-from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee, owner_assignment_uid
+from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee, owner_uids_by_permission
 from fieldgate.assets.sharing.model.planning import Action, PermissionChange, reject_oversized
 from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets, assignment_history, assignments
@@ -33,7 +33,6 @@ from fieldgate.assets.work_cost import run_by_cost
 from fieldgate.db import Database, DataVersions, RowPage, in_values, paginate
 from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
-from fieldgate.permissions import rules
 
 Result = TypeVar("Result")
 
@@ -184,11 +183,10 @@ class SharingTransaction:
             user_id = (await self._connection.execute(query)).scalar_one_or_none()
             if user_id is not None:
                 return int(user_id)
-            if assignment_uid in {owner_assignment_uid(uid, each) for each in rules.owner_permissions(row.asset_type)}:
+            if assignment_uid in owner_uids_by_permission(uid, row.asset_type).values():
                 return int(row.owner_id)
-            if row.collection_uid and assignment_uid in {
-                owner_assignment_uid(row.collection_uid, each) for each in rules.owner_permissions("collection")
-            }:
+            of_collection = owner_uids_by_permission(row.collection_uid, "collection") if row.collection_uid else {}
+            if assignment_uid in of_collection.values():
                 return int(row.collection_owner_id)
         return None
 

@@ -10,7 +10,7 @@ from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.assets.assignments import Assignment, AssignmentScope
 from fieldgate.assets.authorization import AuthorizedAsset, allowed_permissions, authorize_scope
 from fieldgate.assets.work_cost import FILTER_COST
-from fieldgate.db.uid import uid_from_int
+from fieldgate.db.uid import UID_LENGTH, uid_from_int
 from fieldgate.identity import Caller
 from fieldgate.permissions import rules
 from fieldgate.permissions.submission_filters import Filters
@@ -83,8 +83,8 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True):
 
     def _owner_assignments(self) -> Iterator[ListedAssignment]:
         owner = self.grantees_by_id[self.scope.owner_id]
-        for permission in rules.owner_permissions(self.asset_type):
-            yield ListedAssignment(owner_assignment_uid(self.uid, permission), owner, permission)
+        for permission, uid in owner_uids_by_permission(self.uid, self.asset_type).items():
+            yield ListedAssignment(uid, owner, permission)
 
     def _direct_assignments(self) -> Iterator[ListedAssignment]:
         for user_id, rows in self.scope.direct.items():
@@ -106,9 +106,7 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True):
     def _collection_uids(self, user_id: int) -> dict[str, str]:
         """Return the uids of a user's assignments on the collection, by permission."""
         if user_id == self.scope.collection_owner_id and self.collection_uid is not None:
-            return {
-                each: owner_assignment_uid(self.collection_uid, each) for each in rules.owner_permissions("collection")
-            }
+            return owner_uids_by_permission(self.collection_uid, "collection")
         return {
             row.permission: row.uid
             for row in self.scope.on_collection.get(user_id, ())
@@ -120,8 +118,24 @@ def _sort_key(assignment: ListedAssignment) -> tuple[str, str, bool, str]:
     return assignment.user.username, assignment.permission, assignment.is_inherited, assignment.uid
 
 
-@lru_cache(4096)
 def owner_assignment_uid(asset_uid: str, permission: str) -> str:
     """Return the uid of an owner's permission, which has no row. It is always the same."""
-    digest = hashlib.blake2b(f"{asset_uid} {permission}".encode(), person=b"fieldgate-owner").digest()
-    return uid_from_int("p", int.from_bytes(digest))
+    digest = _owner_hash.copy()
+    digest.update(f"{asset_uid} {permission}".encode())
+    return uid_from_int("p", int.from_bytes(digest.digest()))
+
+
+_owner_hash = hashlib.blake2b(person=b"fieldgate-owner")
+
+
+@lru_cache(16_384)  # assets; half a kilobyte each
+def owner_assignment_uids(asset_uid: str, asset_type: str) -> bytes:
+    """Return the uids of all permissions of an owner, sorted by permission, one after the other."""
+    permissions = sorted(rules.owner_permissions(asset_type))
+    return "".join([owner_assignment_uid(asset_uid, each) for each in permissions]).encode()
+
+
+def owner_uids_by_permission(asset_uid: str, asset_type: str) -> dict[str, str]:
+    uids = owner_assignment_uids(asset_uid, asset_type).decode()
+    each = [uids[start : start + UID_LENGTH] for start in range(0, len(uids), UID_LENGTH)]
+    return dict(zip(sorted(rules.owner_permissions(asset_type)), each, strict=True))

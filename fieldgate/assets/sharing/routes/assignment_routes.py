@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from fieldgate.accounts.store import username_key
 from fieldgate.assets.authorization import AssetAuthorizer
+from fieldgate.assets.list_sql import LIST_TOPICS
 from fieldgate.assets.schemas import AssignmentRecord
 from fieldgate.assets.sharing.applying import SharingCommand, apply_changes
 from fieldgate.assets.sharing.io.request_parsing import UnresolvedGrant, parse_assignment, resolve_grantees
@@ -40,6 +41,11 @@ from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions.catalogue import PARTIAL
 
 
+def _audience_key(caller: Caller) -> str:
+    """Users may see different assignments."""
+    return "" if caller.id is None else f"{caller.id} {caller.is_superuser}"
+
+
 @get(
     ASSIGNMENTS_PATH,
     response=list[AssignmentRecord],
@@ -49,6 +55,9 @@ from fieldgate.permissions.catalogue import PARTIAL
         "asset see all of them; other users see their own, the owner's and the public's."
     ),
     tag=TAG,
+    depends_on=LIST_TOPICS,
+    audience_key=_audience_key,
+    strict_freshness=True,
     example=[ASSIGNMENT_EXAMPLE],
     error_statuses=(404,),
 )
