@@ -100,6 +100,7 @@ def hot_paths(asset_uid: str) -> Sequence[HotPath]:
         HotPath("one 304", lambda _: PERMISSIONS, is_conditional=True, status=304),
         HotPath("effects", lambda _: EFFECTS),
         HotPath("assignments of 50 users", lambda _: sharing, is_signed_in=True),
+        HotPath("assignments of 50 users, cold", lambda number: f"{sharing}?fresh={number}", is_signed_in=True),
         HotPath(
             "explain",
             lambda number: f"{sharing}explain/?user=member{number}&permission={VIEW_PERMISSION}",
