@@ -1,9 +1,12 @@
 """`PUT` and `DELETE` of `/api/v2/event/{id}/`: permissions, effects and invalid values."""
 
+import re
 from typing import Any
 
+import msgspec
 import pytest
 
+from fieldgate.events.ingest.replace_body import EventBody
 from fieldgate.events.store import EventStore
 from fieldgate.settings import Settings
 from tests.conftest import Service, run_service
@@ -217,3 +220,23 @@ async def test_schema_of_dates(service: Service, schema: str, field: str) -> Non
     report = {**EVENT["field_reports"][0], field: ""}
     body = {**EVENT, field: ""} if schema == "EventBody" else {**EVENT, "field_reports": [report]}
     assert [name.rsplit(".")[-1] for name in await errors(service, await superuser(service), body)] == [field]
+
+
+def allows(schema: dict[str, Any], value: Any) -> bool:
+    """Whether a schema of choices allows a value."""
+    if "anyOf" in schema:
+        return any(allows(choice, value) for choice in schema["anyOf"])
+    if "enum" in schema:
+        return type(value) is int and value in schema["enum"]
+    if schema["type"] == "string":
+        return isinstance(value, str) and re.search(schema["pattern"], value) is not None
+    return isinstance(value, bool) if schema["type"] == "boolean" else value is None
+
+
+@pytest.mark.parametrize("value", [True, None, 0, 1, "0", "1", "true", "FALSE", 2, -1, 0.5, "yes", "", " true", [], {}])
+async def test_schema_of_booleans(service: Service, value: Any) -> None:
+    """What the document allows is accepted, and the rest refused."""
+    schema = msgspec.json.schema(EventBody)["$defs"]["EventBody"]["properties"]["hide_field_report_map"]
+    body = {**EVENT, "slug": None, "hide_field_report_map": value}
+    response = await service.request("PUT", f"{PATH}7090/", json=body, headers=await superuser(service))
+    assert response.is_success == allows(schema, value), response.text

@@ -27,6 +27,10 @@ TimestampInput = Annotated[
         extra_json_schema={"anyOf": [{"format": "date-time"}, {"format": "date"}]},
     ),
 ]
+BooleanInput = Annotated[
+    bool | Literal[0, 1] | Annotated[str, Meta(pattern="^([01]|[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$")],
+    Meta(description="true or false; also as a number or a text."),
+]
 ReferenceInput = Annotated[int | dict[str, Any], Meta(description="An id, or a record with its id.")]
 
 _BODY_STRUCTS: dict[type, type] = {}
@@ -56,6 +60,8 @@ def _body_type(name: str, kind: Any) -> Any:
         return TextInput
     if bare_type(kind) is datetime:
         return TimestampInput
+    if bare_type(kind) is bool:
+        return BooleanInput
     if name == "dtype":
         return ReferenceInput
     if kind is Visibility:
