@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from fieldgate.events.ingest.parsing import parse_event, wire_name
 from fieldgate.events.ingest.value_parsers import bare_type
-from fieldgate.events.model import Event, Visibility
+from fieldgate.events.model import Event, Id, Visibility
 from fieldgate.i18n.languages import Language, LanguageCode
 from fieldgate.i18n.localized_text import LocalizedText
 from fieldgate.reference.reference_data import ReferenceData
@@ -31,7 +31,15 @@ BooleanInput = Annotated[
     bool | Literal[0, 1] | Annotated[str, Meta(pattern="^([01]|[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$")],
     Meta(description="true or false; also as a number or a text."),
 ]
-ReferenceInput = Annotated[int | dict[str, Any], Meta(description="An id, or a record with its id.")]
+
+
+class ReferenceBody(msgspec.Struct):
+    """A record of a country or a disaster type. Only its id is read."""
+
+    id: Annotated[Id, Meta(description="Id.")]
+
+
+ReferenceInput = Annotated[Id | ReferenceBody, Meta(description="An id, or a record with its id.")]
 
 _BODY_STRUCTS: dict[type, type] = {}
 
