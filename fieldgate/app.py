@@ -75,6 +75,7 @@ from fieldgate.imports.content_checker import SandboxContentChecker
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
 from fieldgate.imports.sandbox.request_sandbox import RequestSandbox
 from fieldgate.imports.sandbox.runner import SandboxLimits
+from fieldgate.imports.schemas import PATH as IMPORTS_PATH
 from fieldgate.imports.store import ImportStore
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.requests import RequestMetrics
@@ -134,7 +135,7 @@ def operations() -> tuple[Operation, ...]:
 def other_paths(declared: Sequence[Operation]) -> OtherPaths:
     """Paths of old clients, and those of KoboToolbox that do not exist here."""
     return OtherPaths(
-        aliases={"/assets": ASSETS_PATH.rstrip("/"), "/imports": import_routes.PATH.rstrip("/")},
+        aliases={"/assets": ASSETS_PATH.rstrip("/"), "/imports": IMPORTS_PATH.rstrip("/")},
         unsupported=UNSUPPORTED_PATH,
         unsupported_messages=unsupported_messages(operation.route.path for operation in declared),
     )

@@ -45,19 +45,26 @@ class PreparedPage:
         self, database: Database, query: Select[Any], order_by: Sequence[Column[Any]], *, descending: bool = False
     ) -> None:
         """`order_by` are selected columns, the last one unique; the query may have bind parameters."""
-        count = _count_query(query).subquery()
-        page = query.order_by(*_order_terms(query.selected_columns, order_by, descending))
-        rows = page.limit(bindparam("limit")).offset(bindparam("offset")).subquery()
-        # The count is in every row, also in the only one of an empty page, where all other columns are null.
-        statement = select(count.c.count, *rows.c).select_from(count.outerjoin(rows, true()))
-        self._query = PreparedQuery(database, statement.order_by(*_order_terms(rows.c, order_by, descending)))
-        self._key_index = 1 + [column.name for column in rows.c].index(order_by[-1].name)
+        ordered = query.order_by(*_order_terms(query.selected_columns, order_by, descending))
+        page = ordered.limit(bindparam("limit")).offset(bindparam("offset"))
+        count = _count_query(query)
+        self._query = PreparedQuery(database, page.add_columns(count.correlate(None).scalar_subquery()))
+        # An empty page has no row for the count. This takes longer: the page is stored and sorted again.
+        counted, rows = count.subquery(), page.subquery()
+        self._any_page = PreparedQuery(
+            database,
+            select(*rows.c, counted.c.count)
+            .select_from(counted.outerjoin(rows, true()))
+            .order_by(*_order_terms(rows.c, order_by, descending)),
+        )
+        self._key_index = [column.name for column in rows.c].index(order_by[-1].name)
 
     async def load(self, page: PageRequest, **values: object) -> tuple[int, list[Sequence[Any]]]:
         """Return how many rows match, and the rows of a page."""
-        found = await self._query.all(**values, limit=page.limit, offset=page.offset)
+        values = {**values, "limit": page.limit, "offset": page.offset}
+        found = await self._query.all(**values) or await self._any_page.all(**values)
         key = self._key_index
-        return found[0][0], [row[1:] for row in found if row[key] is not None]
+        return found[0][-1], [row[:-1] for row in found if row[key] is not None]
 
 
 def _count_query(query: Select[Any]) -> Select[int]:

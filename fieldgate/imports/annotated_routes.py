@@ -15,7 +15,8 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
 from fieldgate.imports.annotator import WorkbookAnnotator, issue_comments
 from fieldgate.imports.messages import localize_messages
-from fieldgate.imports.routes import PATH, TAG, import_not_found
+from fieldgate.imports.routes import TAG, import_not_found
+from fieldgate.imports.schemas import PATH
 from fieldgate.imports.store import ImportStore
 from fieldgate.imports.upload import strip_extension
 

@@ -5,9 +5,7 @@ from typing import Any
 import msgspec
 
 from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.assets.schemas import ASSETS_PATH
 from fieldgate.concurrency import run_in_thread_if
-from fieldgate.db import Timestamp
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.operations import Created, get, get_list, post
@@ -16,10 +14,11 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import Caller, User
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
-from fieldgate.imports.messages import CANNOT_REPLACE_COLLECTION, localize_messages
-from fieldgate.imports.schemas import ImportAccepted, ImportFilters, ImportRecord, ImportRequest, ImportRows
+from fieldgate.imports.messages import CANNOT_REPLACE_COLLECTION
+from fieldgate.imports.schemas import PATH, ImportAccepted, ImportFilters, ImportRecord, ImportRequest, ImportRows
+from fieldgate.imports.serializers import encode_import, import_record
 from fieldgate.imports.sheet_excerpts import SheetExcerpt
-from fieldgate.imports.store import PROCESSING, TOPIC, ImportRow, ImportStore
+from fieldgate.imports.store import PROCESSING, TOPIC, ImportStore
 from fieldgate.imports.upload import (
     MAX_IDEMPOTENCY_KEY_CHARS,
     NewImport,
@@ -32,7 +31,6 @@ from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.settings import Settings
 
 TAG = "Imports"
-PATH = "/api/v2/imports/"
 THREAD_THRESHOLD_BYTES = 64 * 1024  # parsed in 0.5 ms; starting a thread takes 0.1 ms
 
 _UID = "iKm3pVw8ZtQ2xYcRnB5dFh"
@@ -106,7 +104,7 @@ async def import_list(
     if caller.id is None:
         return ListResult(0, [])
     count, rows = await store.list_for_user(caller.id, query.status, query.ordering, page)
-    return ListResult(count, [_to_record(row, language) for row in rows])
+    return ListResult(count, [encode_import(row, language) for row in rows])
 
 
 @post(
@@ -162,7 +160,7 @@ async def import_detail(uid: str, caller: Caller, language: Language, store: Imp
     row = None if caller.id is None else await store.get_for_user(caller.id, uid)
     if row is None:
         raise import_not_found(uid)
-    return _to_record(row, language)
+    return import_record(row, language)
 
 
 @get(
@@ -223,20 +221,6 @@ async def _check_destination(user: User, field: str, uid: str, authorizer: Asset
     asset.require("change_asset")
     if asset.asset_type == "collection":
         raise ValidationError({field: [CANNOT_REPLACE_COLLECTION]})
-
-
-def _to_record(row: ImportRow, language: Language) -> ImportRecord:
-    return ImportRecord(
-        url=Link(f"{PATH}{row.uid}/"),
-        status=row.status,
-        messages=localize_messages(language, msgspec.json.decode(row.messages)),
-        uid=row.uid,
-        date_created=Timestamp.unpack(row.created_at),
-        filename=row.filename,
-        destination=None if row.destination_uid is None else Link(f"{ASSETS_PATH}{row.destination_uid}/"),
-        library=bool(row.is_library),
-        desired_type=row.desired_type or None,
-    )
 
 
 OPERATIONS = (import_list, import_creation, import_detail, import_rows)

@@ -10,6 +10,8 @@ from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.http.response.links import Link
 from fieldgate.imports.sheet_excerpts import SheetExcerpt
 
+PATH = "/api/v2/imports/"
+
 Status = Literal["processing", "complete", "error"]
 
 

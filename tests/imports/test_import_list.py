@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 from fieldgate.db import Database
+from fieldgate.imports.serializers import MAX_KEPT_CHARS
 from fieldgate.imports.store import COMPLETE, ERROR, PROCESSING, ImportStore
 from fieldgate.pagination import PageRequest
 from fieldgate.settings import Settings
@@ -69,10 +70,33 @@ async def test_messages_stored_by_an_earlier_release_are_translated(database_url
         await _finish(service.database, ImportStore(service.database, service.data_versions), ERROR, stored)
         english = (await service.get(url, headers=headers)).json()["messages"]
         french = (await service.get(url, headers={**headers, "Accept-Language": "fr"})).json()["messages"]
+        for language, expected in (("en", english), ("fr", french)):
+            listed = await service.get(PATH, headers={**headers, "Accept-Language": language})
+            assert listed.json()["results"][0]["messages"] == expected
     assert english["error"] == "The asset to replace no longer exists. Import the file as a new asset."
     assert english["problems"][0]["message"] == "“a.txt” cannot contain choices. Use a .csv, .xml or .geojson file."
     assert french["error"] == "L'élément à remplacer n'existe plus. Importez le fichier comme nouvel élément."
     assert french["problems"][0]["message"].startswith("«\u202fa.txt\u202f» ne peut pas contenir de choix.")
+
+
+async def test_lists_have_the_same_records_as_details(database_url: str) -> None:
+    made = {"uid": "a" * 22, "kind": "asset", "summary": {"labels": ["Où ?", '"', "\\"]}, "owner__username": "bob"}
+    results: list[dict[str, Any]] = [
+        {"updated": [], "created": [made]},
+        {"updated": [made], "created": [], "filler": "x" * MAX_KEPT_CHARS},
+    ]
+    async with run_service(Settings(database_url=database_url, access_log=False)) as service:
+        headers = {"Authorization": f"Token {await service.create_token()}"}
+        store = ImportStore(service.database, service.data_versions)
+        for result in results:
+            await service.client.post(PATH, headers=headers, files=FILE, data={"library": "true"})
+            before = (await service.get(PATH, headers=headers)).json()["results"]
+            await _finish(service.database, store, COMPLETE, result)
+            after = (await service.get(PATH, headers=headers)).json()["results"]
+            assert [each["status"] for each in (before[-1], after[-1])] == [PROCESSING, COMPLETE]
+            assert after[:-1] == before[:-1]
+            assert after == [(await service.get(record["url"], headers=headers)).json() for record in after]
+            assert after[-1]["messages"] == result
 
 
 async def _finish_one(database: Database, store: ImportStore) -> str:

@@ -16,8 +16,10 @@ def page_links(url: str, parameters: Mapping[str, str], page: PageRequest, count
     if not has_next and not has_previous:
         return None, None
     others = [(name, value) for name, value in parameters.items() if name not in PAGING_PARAMETERS]
-    first = encode_query([*(pair for pair in others if pair[0] < "offset"), ("limit", str(page.limit))])
-    last = encode_query([pair for pair in others if pair[0] > "offset"])
+    first, last = f"limit={page.limit}", ""
+    if others:
+        first = encode_query([*(pair for pair in others if pair[0] < "offset"), ("limit", str(page.limit))])
+        last = encode_query([pair for pair in others if pair[0] > "offset"])
 
     def at(offset: int) -> str:
         return f"{url}?{first}&offset={offset}" + (f"&{last}" if last else "")
