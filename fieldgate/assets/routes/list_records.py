@@ -4,6 +4,7 @@ Most assets are in no collection. Their records differ in few places, so they ar
 record with gaps, made by the same functions as all other records.
 """
 
+import struct
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
@@ -31,10 +32,13 @@ from fieldgate.identity import Caller
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
 
-# Gaps of a template: values, which are filled with JSON, and parts of links.
+# Gaps of the template of a record, in the order in which values are given; the uids of the owner's assignments follow.
+# Values are JSON, except parts of links. `earlier` and `later` are assignments of others, before and after the owner's.
+_LINK_PARTS = ("link uid", "link username")
 _VALUES = ("name", "username", "status", "settings", "tags", "summary", "version_uid", "version_number", "created_at",
-           "modified_at", "permissions", "modifier")  # fmt: skip
-_LINK_PARTS = ("uid", "username", "assignment")
+           "modified_at", "modifier")  # fmt: skip
+_RECORD_GAPS = (*_LINK_PARTS, *_VALUES, "earlier", "later")
+_ASSIGNMENT_GAPS = (*_LINK_PARTS, "link assignment")
 
 _PLAIN_COST, _OTHER_COST = 2, 15  # see `work_cost.py`
 _MAX_SHORT_CHARS = 200  # of settings and summaries, many of which are equal
@@ -63,27 +67,30 @@ class ListEncoder:
         return [self.encode(asset) for asset in self._page.rows]
 
     def encode(self, asset: ListedAsset) -> bytes:
-        permissions = self._encode_permissions(asset) if self._is_plain(asset) else None
-        if permissions is None:
+        others = self._encode_others(asset) if self._is_plain(asset) else None
+        if others is None:
             return self.encode_any(asset)
+        with_owner = self._shows_owner(asset)
+        unpack_uids = _owner_uids(asset.asset_type).unpack
         username, path = _username_parts(asset.username)
-        values = {
-            "link uid": asset.uid.encode(),
-            "link username": path,
-            "name": json.encode(asset.name),
-            "username": username,
-            "status": json.encode(asset.status),
-            "settings": _compact(asset.settings),
-            "tags": b'""' if asset.tags == "[]" else json.encode(",".join(json.decode(asset.tags))),
-            "summary": _compact(asset.summary),
-            "version_uid": json.encode(asset.version_uid),
-            "version_number": json.encode(asset.version_number),
-            "created_at": json.encode(Timestamp.unpack(asset.created_at)),
-            "modified_at": json.encode(Timestamp.unpack(asset.modified_at)),
-            "permissions": permissions,
-            "modifier": json.encode(asset.modifier),
-        }
-        return _record_template(asset.asset_type, bool(asset.has_xform)).fill(values)
+        values = (
+            asset.uid.encode(),
+            path,
+            json.encode(asset.name),
+            username,
+            json.encode(asset.status),
+            _compact(asset.settings),
+            b'""' if asset.tags == "[]" else json.encode(",".join(json.decode(asset.tags))),
+            _compact(asset.summary),
+            json.encode(asset.version_uid),
+            json.encode(asset.version_number),
+            json.encode(Timestamp.unpack(asset.created_at)),
+            json.encode(Timestamp.unpack(asset.modified_at)),
+            json.encode(asset.modifier),
+            *others,
+            *(unpack_uids(owner_assignment_uids(asset.uid, asset.asset_type)) if with_owner else ()),
+        )
+        return _record_template(asset.asset_type, bool(asset.has_xform), with_owner, self._language).fill(values)
 
     def encode_any(self, asset: ListedAsset) -> bytes:
         """Encode an asset of any kind, without templates."""
@@ -105,59 +112,47 @@ class ListEncoder:
             and self._page.is_active
         )
 
-    def _encode_permissions(self, asset: ListedAsset) -> bytes | None:
-        """Encode assignments in the order of `AssetGrants.list_all`. None if one of them has no template."""
-        is_owner, is_user = asset.owner_id == self._user_id, self._caller.id is not None
+    def _shows_owner(self, asset: ListedAsset) -> bool:
+        """Whether the record has the assignments of the owner."""
+        return not self._own_only or asset.owner_id == self._user_id
+
+    def _encode_others(self, asset: ListedAsset) -> tuple[bytes, bytes] | None:
+        """Encode assignments of others than the owner, in the order of `AssetGrants.list_all`: those before the
+        owner's, and those after them. None if one of them has no template."""
+        is_user = self._caller.id is not None
         own = decode_grants(asset.granted) if is_user or self._own_only else []
         public = decode_grants(asset.granted_to_public) if is_user and not self._own_only else []
-        if is_owner and own:  # an owner has no rows
+        if own and asset.owner_id == self._user_id:  # an owner has no rows
             return None
-        holders = [(self._page.username, own)] if own else []
-        if public:
-            holders.append((PUBLIC_USERNAME, public))
-        if is_owner or not self._own_only:
-            holders.append((asset.username, []))
-        parts: list[bytes] = []
-        for username, granted in sorted(holders, key=_holder_name):
-            if not granted:
-                parts.append(self._encode_owner(asset))
-                continue
-            if any(grant.permission == PARTIAL for grant in granted):
-                return None
-            parts += self._encode_granted(asset, granted, username)
-        return b"[" + b",".join(parts) + b"]"
+        earlier: list[bytes] = []
+        later: list[bytes] = []
+        for username, granted in sorted([(self._page.username, own), (PUBLIC_USERNAME, public)], key=_holder_name):
+            for grant in sorted(granted, key=_sort_key):
+                if grant.permission == PARTIAL:
+                    return None
+                if not grant.is_denied:
+                    encoded = self._encode_granted(asset, grant, username)
+                    (earlier if username < asset.username else later).append(encoded)
+        if not self._shows_owner(asset):
+            return b",".join(earlier + later), b""
+        return b"".join([each + b"," for each in earlier]), b"".join([b"," + each for each in later])
 
-    def _encode_owner(self, asset: ListedAsset) -> bytes:
-        slices, template = _owner_template(asset.asset_type, self._language)
-        uids = owner_assignment_uids(asset.uid, asset.asset_type)
-        values = {permission: uids[part] for permission, part in slices}
-        values["link uid"] = asset.uid.encode()
-        values["link username"] = _username_parts(asset.username)[1]
-        return template.fill(values)
-
-    def _encode_granted(self, asset: ListedAsset, granted: list[StoredGrant], username: str) -> list[bytes]:
-        uid, path = asset.uid.encode(), _username_parts(username)[1]
-        return [
-            _assignment_template(grant.permission, asset.asset_type, self._language).fill(
-                {"link uid": uid, "link username": path, "link assignment": grant.uid.encode()}
-            )
-            for grant in sorted(granted, key=_sort_key)
-            if not grant.is_denied
-        ]
+    def _encode_granted(self, asset: ListedAsset, grant: StoredGrant, username: str) -> bytes:
+        template = _assignment_template(grant.permission, asset.asset_type, self._language)
+        return template.fill((asset.uid.encode(), _username_parts(username)[1], grant.uid.encode()))
 
 
 class _Template:
     """JSON with gaps. It is filled by joining its parts: the % operator with names takes twice as long."""
 
-    def __init__(self, marked: bytes) -> None:
-        """`marked` is the result of `_mark_gaps`."""
+    def __init__(self, marked: bytes, names: Sequence[str]) -> None:
+        """`marked` is the result of `_mark_gaps`; `names` tells the order in which values are given."""
         self._parts = marked.split(b"\0")
-        self._in_order = itemgetter(*[name.decode() for name in self._parts[1::2]])
+        self._select = itemgetter(*[names.index(name.decode()) for name in self._parts[1::2]])
 
-    def fill(self, values: Mapping[str, bytes]) -> bytes:
-        """Fill the gaps, given values by their names."""
+    def fill(self, values: Sequence[bytes]) -> bytes:
         parts = self._parts.copy()
-        parts[1::2] = self._in_order(values)
+        parts[1::2] = self._select(values)
         return b"".join(parts)
 
 
@@ -198,8 +193,8 @@ def _username_parts(username: str) -> tuple[bytes, bytes]:
     return json.encode(username), quote_path(username).encode()
 
 
-@lru_cache(32)
-def _record_template(asset_type: str, has_xform: bool) -> _Template:
+@lru_cache(128)
+def _record_template(asset_type: str, has_xform: bool, with_owner: bool, language: Language) -> _Template:
     """A record of an asset in no collection."""
     row = SimpleNamespace(
         **{name: _gap(name) for name in (*_VALUES, "uid")},
@@ -209,13 +204,30 @@ def _record_template(asset_type: str, has_xform: bool) -> _Template:
     )
     row.tags = [_gap("tags")]
     fields: dict[str, Any] = {**record_fields(row), **list_fields(row, Caller(), None, {})}
-    record = AssetRecord(**fields, permissions=_gap("permissions"))  # type: ignore[arg-type]
-    return _Template(_mark_gaps(encode(record)))
+    marked = _mark_gaps(encode(AssetRecord(**fields, permissions=_gap("permissions"))))  # type: ignore[arg-type]
+    permissions = _owner_permissions(asset_type) if with_owner else []
+    owned = [
+        _marked_assignment(each, asset_type, language).replace(b"link assignment", each.encode())
+        for each in permissions
+    ]
+    assignments = b"[\0earlier\0" + b",".join(owned) + b"\0later\0]"
+    names = (*_RECORD_GAPS, *permissions)
+    return _Template(marked.replace(json.encode(_gap("permissions")), assignments), names)
+
+
+@lru_cache(32)
+def _owner_uids(asset_type: str) -> struct.Struct:
+    """The format of `owner_assignment_uids`."""
+    return struct.Struct(f"{UID_LENGTH}s" * len(_owner_permissions(asset_type)))
+
+
+def _owner_permissions(asset_type: str) -> list[str]:
+    return sorted(rules.owner_permissions(asset_type))
 
 
 @lru_cache(512)
 def _assignment_template(permission: str, asset_type: str, language: Language) -> _Template:
-    return _Template(_marked_assignment(permission, asset_type, language))
+    return _Template(_marked_assignment(permission, asset_type, language), _ASSIGNMENT_GAPS)
 
 
 def _marked_assignment(permission: str, asset_type: str, language: Language) -> bytes:
@@ -226,17 +238,6 @@ def _marked_assignment(permission: str, asset_type: str, language: Language) -> 
     return _mark_gaps(encode(assignment_record(grants, listed, language)))
 
 
-@lru_cache(128)
-def _owner_template(asset_type: str, language: Language) -> tuple[Sequence[tuple[str, slice]], _Template]:
-    """The place of each permission in `owner_assignment_uids`, and a template with their uids under these names."""
-    slices, parts = [], []
-    for number, permission in enumerate(sorted(rules.owner_permissions(asset_type))):
-        slices.append((permission, slice(number * UID_LENGTH, (number + 1) * UID_LENGTH)))
-        marked = _marked_assignment(permission, asset_type, language)
-        parts.append(marked.replace(b"\0link assignment\0", b"\0%b\0" % permission.encode()))
-    return slices, _Template(b",".join(parts))
-
-
 def _gap(name: str) -> str:
     return f"gap-{name}-"
 
@@ -245,6 +246,7 @@ def _mark_gaps(encoded: bytes) -> bytes:
     """Replace gaps by their names between zero bytes, which no JSON contains."""
     for name in _VALUES:
         encoded = encoded.replace(json.encode(_gap(name)), b"\0%b\0" % name.encode())
-    for name in _LINK_PARTS:
-        encoded = encoded.replace(_gap(name).encode(), b"\0link %b\0" % name.encode())
+    for name in _ASSIGNMENT_GAPS:
+        gap = _gap(name.removeprefix("link "))
+        encoded = encoded.replace(gap.encode(), b"\0%b\0" % name.encode())
     return encoded
