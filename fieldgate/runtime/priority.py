@@ -1,4 +1,4 @@
-"""Lower priority for threads and processes that compute for long, so that they do not delay requests on the event loop."""
+"""Lower priority for threads and processes that compute for long, so that they do not delay requests."""
 
 import os
 import sys
