@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -117,6 +118,12 @@ NOT_QUICK = frozenset(
 )
 # Folders of this one whose tests are all of that kind.
 NOT_QUICK_FOLDERS = frozenset({"browser", "deployment", "faults"})
+
+
+def pytest_configure() -> None:
+    # A shell makes commands in the background ignore SIGINT, and so would every process that a test starts.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
