@@ -10,7 +10,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from fieldgate.errors import ServiceUnavailable
-from fieldgate.runtime.thread_priority import lower_thread_priority
+from fieldgate.runtime.priority import lower_thread_priority
 
 MAX_CONCURRENT_CHECKS = 2  # a check takes 64 MB
 MAX_QUEUED_CHECKS = 32

@@ -10,6 +10,7 @@ page also reads the versions, in the same snapshot. If they changed, so may have
 import asyncio
 from array import array
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -77,7 +78,10 @@ class AssetLists:
         self._database = database
         self._known = BoundedCache[ListKey, KnownList](max_cache_bytes)
         self._locks: WeakValueDictionary[ListKey, asyncio.Lock] = WeakValueDictionary()
-        self._rows = PreparedQuery(database, page_query(database))
+
+    @cached_property
+    def _rows(self) -> PreparedQuery:
+        return PreparedQuery(self._database, page_query(self._database))
 
     async def load(self, caller: Caller, search: AssetSearch, page: PageRequest) -> AssetPage:
         """Return the number of assets in a caller's list, and those of a page, without their contents."""

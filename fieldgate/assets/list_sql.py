@@ -38,6 +38,11 @@ from fieldgate.identity import Caller
 LIST_TOPICS = (TOPIC, ACCOUNTS_TOPIC)
 
 
+def audience_key(caller: Caller) -> str:
+    """Whose cached lists a caller may get: every user has others."""
+    return "" if caller.id is None else f"{caller.id} {caller.is_superuser}"
+
+
 class AssetSearch(msgspec.Struct, frozen=True):
     """Filters and order of a list of assets."""
 

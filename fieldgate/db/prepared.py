@@ -5,8 +5,9 @@ row = await find.first(hash=digest)
 """
 
 import json
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from sqlalchemy import ARRAY, BigInteger, Column, ColumnElement, Select, any_, bindparam, column, func, literal, select
 from sqlalchemy.engine import Connection
@@ -16,44 +17,54 @@ from fieldgate.db.database import Database
 from fieldgate.db.sqlite_driver import sqlite_driver
 
 
+class _Compiled(NamedTuple):
+    sql: str
+    param_order: Sequence[str]
+    literal_params: Mapping[str, Any]  # such as that of a LIMIT
+
+
 class PreparedQuery:
     """Bypasses the SQLAlchemy engine, which takes longer than such a query. Values and rows are the driver's own."""
 
     def __init__(self, database: Database, statement: Select[Any]) -> None:
-        compiled = statement.compile(dialect=database.dialect)
         self._database = database
-        self._sql = str(compiled)
-        self._param_order: Sequence[str] = compiled.positiontup or ()
-        self._literal_params = compiled.params  # such as that of a LIMIT
+        self._statement = statement
+
+    @cached_property
+    def _compiled(self) -> _Compiled:
+        """Compiled when it is needed first: a service has many statements, and a start should be short."""
+        compiled = self._statement.compile(dialect=self._database.dialect)
+        return _Compiled(str(compiled), compiled.positiontup or (), compiled.params)
 
     async def all(self, **values: object) -> Sequence[Sequence[Any]]:
         """Return all rows. On SQLite this blocks the event loop, so they must be few."""
         arguments = self._arguments(values)
         if self._database.is_sqlite:
-            return self._database.sqlite_reader().execute(self._sql, arguments).fetchall()
+            return self._database.sqlite_reader().execute(self._compiled.sql, arguments).fetchall()
         async with self._database.pooled_connection() as connection:
-            found: Sequence[Sequence[Any]] = await connection.fetch(self._sql, *arguments)
+            found: Sequence[Sequence[Any]] = await connection.fetch(self._compiled.sql, *arguments)
         return found
 
     async def first(self, **values: object) -> Sequence[Any] | None:
         """Return the first row, or None."""
         arguments = self._arguments(values)
         if self._database.is_sqlite:
-            row: Sequence[Any] | None = self._database.sqlite_reader().execute(self._sql, arguments).fetchone()
+            row: Sequence[Any] | None = self._database.sqlite_reader().execute(self._compiled.sql, arguments).fetchone()
             return row
         async with self._database.pooled_connection() as connection:
-            found = await connection.fetchrow(self._sql, *arguments)
+            found = await connection.fetchrow(self._compiled.sql, *arguments)
         return None if found is None else tuple(found)
 
     def execute(self, connection: Connection, /, **values: object) -> Sequence[Sequence[Any]]:
         """Return all rows, in the transaction of a connection."""
         arguments, driver = tuple(self._arguments(values)), sqlite_driver(connection)
         if driver is not None:
-            return driver.execute(self._sql, arguments).fetchall()
-        return connection.exec_driver_sql(self._sql, arguments).all()
+            return driver.execute(self._compiled.sql, arguments).fetchall()
+        return connection.exec_driver_sql(self._compiled.sql, arguments).all()
 
     def _arguments(self, named: dict[str, object]) -> list[object]:
-        values = [named[name] if name in named else self._literal_params[name] for name in self._param_order]
+        _, order, literals = self._compiled
+        values = [named[name] if name in named else literals[name] for name in order]
         if self._database.is_sqlite:  # it has no list parameters; see in_bound_list
             return [json.dumps(value) if isinstance(value, list) else value for value in values]
         return values

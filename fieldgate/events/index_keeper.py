@@ -5,7 +5,6 @@ import logging
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from datetime import timedelta
 
 from sqlalchemy import func, select
@@ -22,14 +21,13 @@ from fieldgate.events.stored_index import StoredIndex, is_intact
 from fieldgate.events.tables import deleted, events, stored_indexes
 from fieldgate.events.versioned_reads import REBUILD_TOPIC
 from fieldgate.runtime.parent_watch import PARENT_PID_VARIABLE
+from fieldgate.runtime.priority import lower_priority
 
 MIN_EVENTS = 50_000  # an index of fewer is built in half a second
 MIN_CHANGES = 2_000  # since it was stored; fewer are applied in a tenth of a second
 MIN_INTERVAL = timedelta(minutes=15)  # between two times that it is stored because of changes
 FIRST_CHECK_SECONDS = 15.0  # after the start of a process
 CHECK_SECONDS = 300.0
-LOWER_BY = 10  # the niceness of the process that stores the index, above that of the service
-MAX_NICENESS = 19
 STORE_COMMAND = (sys.executable, "-m", "fieldgate", "events", "store-index")
 
 log = logging.getLogger(__name__)
@@ -101,9 +99,7 @@ class IndexKeeper:
         self._process = await asyncio.to_thread(
             subprocess.Popen, STORE_COMMAND, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
-        with suppress(OSError):
-            niceness = os.getpriority(os.PRIO_PROCESS, 0) + LOWER_BY
-            os.setpriority(os.PRIO_PROCESS, self._process.pid, min(niceness, MAX_NICENESS))
+        lower_priority(self._process.pid)
         if status := await asyncio.to_thread(self._process.wait):
             log.warning("storing the event index failed: exit status %d", status)
 

@@ -260,11 +260,16 @@ async def test_asset_cost_ignores_other_users(start: StartService, database_url:
             await give_many(world, [reader, PUBLIC_USER], elsewhere)
             if is_analyzed:
                 await analyze(world)
-            queries = [(find._sql, find._arguments({"uid": asset.uid, "user_id": reader.id})) for asset in assets]
+            queries = [
+                (find._compiled.sql, find._arguments({"uid": asset.uid, "user_id": reader.id})) for asset in assets
+            ]
             lists = AssetLists(service.database)
             rows_query = lists._rows
             of_list = [
-                (rows_query._sql, rows_query._arguments({"ids": [each.id for each in assets], "user_id": reader.id}))
+                (
+                    rows_query._compiled.sql,
+                    rows_query._arguments({"ids": [each.id for each in assets], "user_id": reader.id}),
+                )
             ]
             page = await lists.load(caller, AssetSearch(asset_type="survey", ordering="date_created"), PageRequest())
             found = {row.uid: listed_grants(row, page, caller) for row in page.rows}

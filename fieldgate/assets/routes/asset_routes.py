@@ -10,7 +10,7 @@ from sqlalchemy import Row
 
 from fieldgate.assets.asset_lists import AssetLists
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found
-from fieldgate.assets.list_sql import LIST_TOPICS, AssetSearch
+from fieldgate.assets.list_sql import LIST_TOPICS, AssetSearch, audience_key
 from fieldgate.assets.routes.deployment_fields import (
     NOT_DEPLOYED,
     NOT_DEPLOYED_DETAIL,
@@ -99,11 +99,6 @@ DETAIL_EXAMPLE: dict[str, Any] = {
 }
 
 
-def _audience_key(caller: Caller) -> str:
-    """Every user has another list."""
-    return "" if caller.id is None else f"{caller.id} {caller.is_superuser}"
-
-
 @get_list(
     ASSETS_PATH,
     response=AssetRecord,
@@ -113,7 +108,7 @@ def _audience_key(caller: Caller) -> str:
     ),
     tag=TAG,
     depends_on=LIST_TOPICS,
-    audience_key=_audience_key,
+    audience_key=audience_key,
     strict_freshness=True,
     example=ASSET_EXAMPLE,
 )

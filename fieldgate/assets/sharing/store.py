@@ -7,6 +7,7 @@ async with store.transaction([uid]) as transaction:  # locks the asset
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import cached_property
 from typing import Any, TypeVar
 
 from sqlalchemy import Row, select
@@ -41,7 +42,10 @@ class AssignmentStore:
     def __init__(self, database: Database, data_versions: DataVersions) -> None:
         self._database = database
         self._data_versions = data_versions
-        self._queries = GrantsQueries(database)
+
+    @cached_property
+    def _queries(self) -> GrantsQueries:
+        return GrantsQueries(self._database)
 
     async def find_complete(self, uid: str) -> AssetGrants | None:
         """Return an asset with all its assignments, or None if it has too many to be read at once."""

@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from fieldgate.accounts.store import username_key
 from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.assets.list_sql import LIST_TOPICS
+from fieldgate.assets.list_sql import LIST_TOPICS, audience_key
 from fieldgate.assets.schemas import AssignmentRecord
 from fieldgate.assets.sharing.applying import SharingCommand, apply_changes
 from fieldgate.assets.sharing.io.request_parsing import UnresolvedGrant, parse_assignment, resolve_grantees
@@ -41,11 +41,6 @@ from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions.catalogue import PARTIAL
 
 
-def _audience_key(caller: Caller) -> str:
-    """Users may see different assignments."""
-    return "" if caller.id is None else f"{caller.id} {caller.is_superuser}"
-
-
 @get(
     ASSIGNMENTS_PATH,
     response=list[AssignmentRecord],
@@ -56,7 +51,7 @@ def _audience_key(caller: Caller) -> str:
     ),
     tag=TAG,
     depends_on=LIST_TOPICS,
-    audience_key=_audience_key,
+    audience_key=audience_key,
     strict_freshness=True,
     example=[ASSIGNMENT_EXAMPLE],
     error_statuses=(404,),

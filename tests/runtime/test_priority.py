@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from fieldgate.accounts.passwords import Passwords
-from fieldgate.runtime.thread_priority import LOWER_BY, MAX_NICENESS
+from fieldgate.runtime.priority import LOWER_BY, MAX_NICENESS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere priorities are per process")
 
