@@ -1,11 +1,11 @@
-"""`python -m benchmarks.growth`: how costs grow with events, offsets, limits, filters and form rows, as plots."""
+"""`python -m benchmarks.growth`: how costs grow with events, offsets, filters, assets and form rows, as plots."""
 
 import os
 import signal
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -20,17 +20,19 @@ from rich.table import Table
 from benchmarks.charts import draw_growth
 from benchmarks.demo_data import DemoData, ensure_demo_events
 from benchmarks.forms import form
+from benchmarks.growth_plots import MIN_REQUESTS, Line, PathFactory, Plot, measure_interleaved
 from benchmarks.imports import ImportClient, fieldgate
 from benchmarks.machine import Machine, this_machine
 from benchmarks.page_client import PageClient
 from benchmarks.processes import exit_on_signal, two_cores
 from benchmarks.report import describe_machine, write
+from benchmarks.sharing_growth import sharing_plots
 from benchmarks.start import StartedServer, start_server
 from benchmarks.walks import EVENTS, SUMMARY
 
 RESULTS = Path(__file__).parent / "results"
 
-EVENT_COUNTS = (1000, 10_000, 100_000, 1_000_000)
+EVENT_COUNTS = (1000, 10_000, 100_000, 1_000_000, 3_000_000)
 LIMITS = (1, 10, 50, 100, 200, 500, 1000)
 COUNTRY_COUNTS = (1, 2, 5, 10, 20, 50, 100, 150)
 FORM_ROW_COUNTS = (10, 100, 500, 1000, 2000, 5000)
@@ -43,26 +45,7 @@ REQUESTS_PER_POINT = 200
 LIMIT_OFFSET = 200
 OFFSETS = (400, 1000, 3000, 10_000, 30_000, 100_000, 300_000)
 END_MARGIN = 300  # the deepest pages start this many events before the last
-POINT_TIMEOUT_SECONDS = 5.0  # after that, a point has fewer requests
-MIN_REQUESTS = 10  # of a point, however long they take
 WARM_UP_SECONDS = 3.0
-
-PathFactory = Callable[[int], str]  # the path of the n-th request
-
-
-class Line(msgspec.Struct, frozen=True):
-    """Costs by size, as pairs of size and cost."""
-
-    name: str
-    points: list[tuple[float, float]]
-
-
-class Plot(msgspec.Struct, frozen=True):
-    name: str  # of the file
-    title: str
-    across: str
-    up: str
-    lines: list[Line]
 
 
 class Growth(msgspec.Struct, frozen=True):
@@ -90,12 +73,12 @@ class _Server(msgspec.Struct, frozen=True):
 
 @click.command()
 @click.option(
-    "--most", default=EVENT_COUNTS[-1], show_default=True, type=click.IntRange(10_000), help="Largest number of events."
+    "--most", default=1_000_000, show_default=True, type=click.IntRange(10_000), help="Largest number of events."
 )
 @click.option("--data", type=click.Path(path_type=Path), help="Folder for the events; existing events are used.")
 @click.option("--quick", is_flag=True, help="Few requests, to check that everything runs.")
 def main(most: int, data: Path | None, quick: bool) -> None:
-    """Measure how the costs of pages, imports and starts grow."""
+    """Measure how the costs of pages, lists of assets, imports and starts grow."""
     signal.signal(signal.SIGTERM, exit_on_signal)
     core, own_core = two_cores()
     numbers = [number for number in EVENT_COUNTS if number <= most]
@@ -113,6 +96,8 @@ def main(most: int, data: Path | None, quick: bool) -> None:
         status.update("imports")
         plots.append(_import_plot(FORM_ROW_COUNTS[:3] if quick else FORM_ROW_COUNTS, 1 if quick else FORM_REPEATS))
         os.sched_setaffinity(0, {own_core})
+        status.update("assets and assignments")
+        plots += sharing_plots(core, requests, is_quick=quick)
         servers = [
             _describe_server(number, stack.enter_context(start_server(made[number].data, core))) for number in numbers
         ]
@@ -161,7 +146,7 @@ def _by_events(servers: Sequence[_Server], requests: int) -> Plot:
     lines = []
     for kind in kinds(servers[0]):
         requested = {server.events: (server.client, kinds(server)[kind]) for server in servers}
-        lines.append(Line(kind, _measure_interleaved(requested, requests)))
+        lines.append(Line(kind, measure_interleaved(requested, requests)))
     return Plot("events", "A page of 50 events", "events", "milliseconds", lines)
 
 
@@ -176,7 +161,7 @@ def _by_offset(servers: Sequence[_Server], requests: int) -> Plot:
     requested = {offset: (server.client, at(offset)) for offset in offsets}
     title = f"A cold page of 50 of {server.events:,} events"
     return Plot(
-        "offset", title, "offset", "milliseconds", [Line("a page of 50", _measure_interleaved(requested, requests))]
+        "offset", title, "offset", "milliseconds", [Line("a page of 50", measure_interleaved(requested, requests))]
     )
 
 
@@ -188,7 +173,7 @@ def _by_limit(servers: Sequence[_Server], requests: int) -> Plot:
             return lambda number: f"{EVENTS}?limit={limit}&offset={LIMIT_OFFSET + number}"
 
         requested = {limit: (server.client, of(limit)) for limit in LIMITS if limit < server.listed}
-        lines.append(Line(f"of {server.events:,} events", _measure_interleaved(requested, requests)))
+        lines.append(Line(f"of {server.events:,} events", measure_interleaved(requested, requests)))
     return Plot("limit", "A cold page", "limit", "milliseconds", lines)
 
 
@@ -201,7 +186,7 @@ def _by_countries(servers: Sequence[_Server], requests: int) -> Plot:
             return lambda number: _country_filter_path(server, some, f"{some} {number}")
 
         requested = {some: (server.client, of(some)) for some in COUNTRY_COUNTS if some <= len(server.countries)}
-        lines.append(Line(f"of {server.events:,} events", _measure_interleaved(requested, requests)))
+        lines.append(Line(f"of {server.events:,} events", measure_interleaved(requested, requests)))
     title = "The first 50 events of some countries, always others"
     return Plot("countries", title, "countries in the filter", "milliseconds", lines)
 
@@ -223,23 +208,8 @@ def _by_summary(servers: Sequence[_Server], requests: int) -> Plot:
     lines = []
     for kind in kinds(servers[0]):
         requested = {server.events: (server.client, kinds(server)[kind]) for server in servers}
-        lines.append(Line(kind, _measure_interleaved(requested, requests)))
+        lines.append(Line(kind, measure_interleaved(requested, requests)))
     return Plot("summary", "A summary of events", "events", "milliseconds", lines)
-
-
-def _measure_interleaved(
-    requested: dict[int, tuple[PageClient, PathFactory]], requests: int
-) -> list[tuple[float, float]]:
-    """Median milliseconds of each kind, measured in turn so that disturbances affect all of them."""
-    taken: dict[int, list[float]] = {each: [] for each in requested}
-    deadline = time.monotonic() + POINT_TIMEOUT_SECONDS * len(requested)
-    for number in count():
-        if number >= requests or (number >= MIN_REQUESTS and time.monotonic() > deadline):
-            break
-        for each, (client, path) in requested.items():
-            client.get(path(number))
-            taken[each].append(client.last_seconds * 1000)
-    return [(float(each), statistics.median(seconds)) for each, seconds in taken.items()]
 
 
 def _start_plot(made: dict[int, DemoData], core: int, times: int) -> Plot:

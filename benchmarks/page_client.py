@@ -13,8 +13,9 @@ MAX_IDLE_SECONDS = 5  # after which the connection is opened again
 class PageClient:
     """Requests pages and measures the time of each."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, token: str = "") -> None:
         self._port = port
+        self._authorization = f"Authorization: Token {token}\r\n" if token else ""
         self.last_seconds = 0.0  # duration of the last request
         self._connect()
 
@@ -25,13 +26,20 @@ class PageClient:
 
     def get(self, path: str) -> bytes:
         """The body of the response, whose status must be 200."""
+        return self.send("GET", path)
+
+    def send(self, method: str, path: str, content: bytes = b"") -> bytes:
+        """The body of the response, whose status must be 200 or 201. The content is JSON."""
         if time.monotonic() - self._last_used > MAX_IDLE_SECONDS:  # the server may have closed it
             self.close()
             self._connect()
-        request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n".encode()
+        head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n{self._authorization}"
+        if content:
+            head += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n"
+        request = f"{head}\r\n".encode() + content
         started_at = time.perf_counter()
         self._socket.sendall(request)
-        head, length, parts = self._read_head()
+        answer, length, parts = self._read_head()
         missing = length - sum(map(len, parts))
         while missing > 0:
             part = self._receive()
@@ -40,8 +48,8 @@ class PageClient:
         self.last_seconds = time.perf_counter() - started_at
         self._last_used = time.monotonic()
         body = b"".join(parts)
-        if not head.startswith(b"HTTP/1.1 200 "):
-            raise click.ClickException(f"{path} returned {head[:100].decode()}: {body[:300].decode()}")
+        if not answer.startswith((b"HTTP/1.1 200 ", b"HTTP/1.1 201 ")):
+            raise click.ClickException(f"{path} returned {answer[:100].decode()}: {body[:300].decode()}")
         return body
 
     def close(self) -> None:

@@ -56,17 +56,18 @@ def add_shared_assets(data: Path | str, reader: str, count: int = SHARED_ASSETS)
     add_assets(data, owner, count, visible_to=reader)
 
 
-def share_asset(data: Path | str, uid: str) -> None:
-    """Let all members view an asset."""
-    asyncio.run(_share_asset(data, uid))
+def share_asset(data: Path | str, uid: str, count: int | None = None) -> None:
+    """Let the members view an asset: all, or so many."""
+    asyncio.run(_share_asset(data, uid, count))
 
 
-async def _share_asset(data: Path | str, uid: str) -> None:
+async def _share_asset(data: Path | str, uid: str, count: int | None) -> None:
     database = Database(database_url_of(data))
     try:
         async with database.transaction() as connection:
             asset_id = (await connection.execute(select(assets.c.id).where(assets.c.uid == uid))).scalar_one()
-            members = await connection.execute(select(users.c.id).where(users.c.username.like("member%")))
+            chosen = select(users.c.id).where(users.c.username.like("member%")).order_by(users.c.id).limit(count)
+            members = await connection.execute(chosen)
             table = assignments_table()
             if table is not None:
                 await connection.execute(insert(table), [_grant(asset_id, row.id) for row in members])
