@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import ColumnElement, Row, Select, and_, case, func, literal, not_, or_, select
+from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
@@ -53,6 +54,10 @@ class AssetStore:
 
     async def create(self, connection: AsyncConnection, new: Sequence[NewAsset]) -> list[tuple[int, str]]:
         """Insert assets. Return the id and uid of each, in the same order."""
+        return await connection.run_sync(self.create_sync, new)
+
+    def create_sync(self, connection: Connection, new: Sequence[NewAsset]) -> list[tuple[int, str]]:
+        """The same for functions passed to `Database.write`."""
         timestamp = now()
         rows = [
             {
@@ -73,12 +78,12 @@ class AssetStore:
         ]
         if not rows:
             return []
-        await connection.execute(assets.insert(), rows)
+        connection.execute(assets.insert(), rows)
         uids = [str(row["uid"]) for row in rows]
-        inserted = await connection.execute(select(assets.c.uid, assets.c.id).where(assets.c.uid.in_(uids)))
+        inserted = connection.execute(select(assets.c.uid, assets.c.id).where(assets.c.uid.in_(uids)))
         ids = {row.uid: int(row.id) for row in inserted}
         first_versions = [_version_row(ids[uid], 1, asset) for uid, asset in zip(uids, new, strict=True)]
-        await connection.execute(versions.insert(), first_versions)
+        connection.execute(versions.insert(), first_versions)
         return [(ids[uid], uid) for uid in uids]
 
     async def add_version(

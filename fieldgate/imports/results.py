@@ -1,8 +1,10 @@
 """Store the result of an import: assets, messages and final status, in one transaction."""
 
+from functools import partial
 from typing import Any
 
 import msgspec
+from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.assets.asset_types import effective_type as _effective_type
@@ -41,12 +43,16 @@ class ResultWriter:
 
     async def complete(self, job: Job, parsed: Form | Library) -> None:
         """Create or replace assets and finish the import; fail it if the destination does not allow that."""
+        if isinstance(parsed, Form) and job.destination_uid is None:
+            await self._database.write(partial(self._write_new, job, parsed))
+            return
         try:
             async with self._database.transaction() as connection:
-                written = await self._write_assets(connection, job, parsed)
-                messages = {"updated": [], **written, **_serialize_warnings(parsed.warnings)}
-                excerpts = _serialize_excerpts(parsed.excerpts)
-                await self._store.finish(connection, job, COMPLETE, messages, ASSETS, excerpts=excerpts)
+                if isinstance(parsed, Library):
+                    written = {"created": [await self._create_collection(connection, job, parsed)]}
+                else:
+                    written = {"updated": [await self._replace_asset(connection, job, parsed)]}
+                await connection.run_sync(self._finish, job, parsed, written)
         except FormRejected as rejection:
             await self.fail(job, rejection)
 
@@ -58,17 +64,21 @@ class ResultWriter:
             "problems": serialize_issues(rejection.problems),
             **_serialize_warnings(rejection.warnings),
         }
-        async with self._database.transaction() as connection:
-            await self._store.finish(connection, job, ERROR, messages, excerpts=_serialize_excerpts(rejection.excerpts))
+        excerpts = _serialize_excerpts(rejection.excerpts)
+        await self._database.write(
+            lambda connection: self._store.finish(connection, job, ERROR, messages, excerpts=excerpts)
+        )
 
-    async def _write_assets(self, connection: AsyncConnection, job: Job, parsed: Form | Library) -> dict[str, Any]:
-        if isinstance(parsed, Library):
-            return {"created": [await self._create_collection(connection, job, parsed)]}
-        if job.destination_uid is None:
-            return {"created": [await self._create_asset(connection, job, parsed)]}
-        return {"updated": [await self._replace_asset(connection, job, parsed)]}
+    def _write_new(self, job: Job, form: Form, connection: Connection) -> None:
+        """Create an asset, as most imports do."""
+        self._finish(connection, job, form, {"created": [self._create_asset(connection, job, form)]})
 
-    async def _create_asset(self, connection: AsyncConnection, job: Job, form: Form) -> dict[str, Any]:
+    def _finish(self, connection: Connection, job: Job, parsed: Form | Library, written: dict[str, Any]) -> None:
+        messages = {"updated": [], **written, **_serialize_warnings(parsed.warnings)}
+        excerpts = _serialize_excerpts(parsed.excerpts)
+        self._store.finish(connection, job, COMPLETE, messages, ASSETS, excerpts=excerpts)
+
+    def _create_asset(self, connection: Connection, job: Job, form: Form) -> dict[str, Any]:
         library_type = "block" if len(form.content["survey"]) > 1 else "question"
         default_type = library_type if job.is_library else "survey"
         asset_type = _effective_type(job.desired_type or default_type, form.row_count)
@@ -83,7 +93,7 @@ class ResultWriter:
             xform=form.xform if asset_type in TYPES_WITH_SETTINGS else None,
             file_id=job.file_id,
         )
-        [(_, uid)] = await self._assets.create(connection, [new])
+        [(_, uid)] = self._assets.create_sync(connection, [new])
         return _result_entry(uid, job, summary)
 
     async def _replace_asset(self, connection: AsyncConnection, job: Job, form: Form) -> dict[str, Any]:

@@ -5,18 +5,18 @@ import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import msgspec
-from sqlalchemy import ColumnElement, Delete, Select, TextClause, bindparam, exists, func, or_, select
+from sqlalchemy import Delete, Select, bindparam, exists, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.accounts.tables import users
-from fieldgate.assets.tables import assets, files, versions
+from fieldgate.assets.tables import files, versions
 from fieldgate.db import Database, DataVersions, PreparedPage, PreparedQuery, new_uid, now
-from fieldgate.imports.tables import IS_PROCESSING, imports
+from fieldgate.imports.claim_sql import ClaimQueries
+from fieldgate.imports.tables import imports
 from fieldgate.imports.upload import IdempotencyKeyReused, NewImport
 from fieldgate.pagination import PageRequest
 
@@ -26,7 +26,6 @@ COMPLETE, ERROR = "complete", "error"
 BATCH_SIZE = 200  # rows deleted in one transaction
 LARGE_FILE_BYTES = 1024 * 1024
 MAX_LARGE_WRITES = 2  # large files that are in memory to be written to PostgreSQL, per process
-MAX_CANDIDATE_USERS = 20  # users looked at when claiming an import
 
 
 class LostLease(Exception):
@@ -73,6 +72,7 @@ class ImportStore:
         self._large_writes: AbstractAsyncContextManager[Any] = (
             nullcontext() if database.is_sqlite else asyncio.Semaphore(MAX_LARGE_WRITES)
         )
+        self._claims = ClaimQueries(database)
         self._list_queries = {
             (by_status, descending): PreparedPage(
                 database, _list_query(by_status=by_status), (imports.c.created_at, imports.c.uid), descending=descending
@@ -190,70 +190,14 @@ class ImportStore:
 
     async def claim(self, lease_for: timedelta) -> Job | None:
         """Lease the oldest free import of the user served longest ago, so that no user delays the others."""
-        async with self._database.read_transaction() as connection:
-            user_ids = (await connection.execute(self._users_in_turn())).scalars().all()
+        user_ids = await self._claims.users_in_turn()
+        if not user_ids:
+            return None
         lease = secrets.token_hex(16)
-        import_id: int | None = None
-        if user_ids:
-            async with self._database.transaction() as connection:
-                for user_id in user_ids:
-                    import_id = await self._lease_next(connection, user_id, lease, lease_for)
-                    if import_id is not None:
-                        break
+        import_id = await self._database.write(partial(self._claims.lease_next, user_ids, lease, lease_for))
         # The file is loaded after the commit, so that no lock is held meanwhile.
-        return None if import_id is None else await self._load_job(import_id, lease)
-
-    def _users_in_turn(self) -> Select[int]:
-        """Select users with imports to process, the one served longest ago first."""
-        first = (
-            select(imports.c.user_id, func.min(imports.c.id).label("id"))
-            .where(*_is_claimable(self._database.current_time()))
-            .group_by(imports.c.user_id)
-            .subquery()
-        )
-        earlier = imports.alias()
-        last_served = (
-            select(func.max(earlier.c.claimed_at)).where(earlier.c.user_id == first.c.user_id).scalar_subquery()
-        )
-        return select(first.c.user_id).order_by(func.coalesce(last_served, 0), first.c.id).limit(MAX_CANDIDATE_USERS)
-
-    async def _lease_next(
-        self, connection: AsyncConnection, user_id: int, lease: str, lease_for: timedelta
-    ) -> int | None:
-        """Lease the user's oldest free import, skipping those that other workers are claiming. Return its id."""
-        current_time = self._database.current_time
-        oldest = (
-            select(imports.c.id)
-            .where(imports.c.user_id == user_id, *_is_claimable(current_time()))
-            .order_by(imports.c.id)
-        )
-        found = await connection.execute(oldest.limit(1).with_for_update(skip_locked=True))
-        import_id: int | None = found.scalar_one_or_none()
-        if import_id is not None:
-            await connection.execute(
-                imports.update()
-                .where(imports.c.id == import_id)
-                .values(
-                    lease=lease,
-                    lease_until=current_time(lease_for),
-                    claimed_at=current_time(),
-                    attempts=imports.c.attempts + 1,
-                )
-            )
-        return import_id
-
-    async def _load_job(self, import_id: int, lease: str) -> Job | None:
-        """Return None if the user, and so the import, was deleted meanwhile."""
-        query = (
-            select(imports, users.c.username, files.c.data, assets.c.name.label("asset_name"))
-            .join_from(imports, users, users.c.id == imports.c.user_id)
-            .join(files, files.c.id == imports.c.file_id)
-            .outerjoin(assets, assets.c.uid == imports.c.destination_uid)
-            .where(imports.c.id == import_id)
-        )
-        async with self._database.read_transaction() as connection:
-            row = (await connection.execute(query)).one_or_none()
-        if row is None:
+        row = None if import_id is None else await self._claims.load_claimed(import_id)
+        if row is None:  # or the user, and so the import, was deleted meanwhile
             return None
         return Job(
             id=row.id,
@@ -263,12 +207,12 @@ class ImportStore:
             lease=lease,
             attempts=row.attempts,
             name=row.name,
-            is_library=row.is_library,
+            is_library=bool(row.is_library),
             desired_type=row.desired_type,
             destination_uid=row.destination_uid,
             file_id=row.file_id,
             filename=row.filename,
-            data=bytes(row.data),
+            data=row.data,
             title=row.asset_name or row.name,
             asset_uid=row.destination_uid or new_uid("a"),
         )
@@ -284,9 +228,9 @@ class ImportStore:
             if not (await connection.execute(renewal)).rowcount:
                 raise LostLease
 
-    async def finish(
+    def finish(
         self,
-        connection: AsyncConnection,
+        connection: Connection,
         job: Job,
         status: str,
         messages: dict[str, Any],
@@ -294,7 +238,7 @@ class ImportStore:
         excerpts: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         """Store the result, in the transaction that writes the assets. Raise LostLease if another worker has it."""
-        done = await connection.execute(
+        done = connection.execute(
             imports.update()
             .where(imports.c.id == job.id, imports.c.lease == job.lease, imports.c.status == PROCESSING)
             .values(
@@ -308,7 +252,7 @@ class ImportStore:
         )
         if not done.rowcount:
             raise LostLease
-        await self._data_versions.bump(connection, TOPIC, *topics)
+        self._data_versions.bump_sync(connection, TOPIC, *topics)
 
     async def purge(self, before: datetime) -> int:
         """Delete imports finished before a time, and files without references. Return the number of imports."""
@@ -348,7 +292,3 @@ def _list_query(*, by_status: bool) -> Select[Any]:
     if by_status:
         conditions.append(imports.c.status == bindparam("status"))
     return select(*_ROW_COLUMNS).where(*conditions)
-
-
-def _is_claimable(timestamp: ColumnElement[datetime]) -> tuple[TextClause, ColumnElement[bool]]:
-    return IS_PROCESSING, or_(imports.c.lease_until.is_(None), imports.c.lease_until < timestamp)

@@ -109,5 +109,5 @@ async def _finish(database: Database, store: ImportStore, status: str, messages:
     assert job is not None
     assert job.data == BOOK
     async with database.transaction() as connection:
-        await store.finish(connection, job, status, messages)
+        await connection.run_sync(store.finish, job, status, messages)
     return job.uid

@@ -10,9 +10,10 @@ from sqlalchemy import Table, event, func, select, text
 from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import files
-from fieldgate.db import Database, DataVersions, now
+from fieldgate.db import Database, DataVersions, Timestamp, now
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.identity import User
+from fieldgate.imports.claim_sql import ClaimedRow, users_in_turn_query
 from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import COMPLETE, ImportStore, Job, LostLease
 from fieldgate.imports.tables import imports
@@ -39,7 +40,7 @@ async def create_import(store: ImportStore, user_id: int, name: str = "a", key: 
 
 async def finish(database: Database, store: ImportStore, job: Job) -> None:
     async with database.transaction() as connection:
-        await store.finish(connection, job, COMPLETE, {"updated": []})
+        await connection.run_sync(store.finish, job, COMPLETE, {"updated": []})
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
@@ -83,21 +84,24 @@ async def test_concurrent_claims_all_succeed(database: Database, store: ImportSt
 async def test_file_is_loaded_after_claim_is_committed(database: Database, store: ImportStore) -> None:
     """Otherwise a worker would hold SQLite's lock while it loads a large file."""
     await create_import(store, await create_user(database))
-    read = store._load_job
+    read = store._claims.load_claimed
 
-    async def slowly(import_id: int, lease: str) -> Job | None:
+    async def slowly(import_id: int) -> ClaimedRow | None:
         async with asyncio.timeout(5), database.transaction() as connection:
             await connection.execute(imports.update().where(imports.c.id == import_id).values(name="seen"))
-        return await read(import_id, lease)
+        return await read(import_id)
 
-    store._load_job = slowly  # type: ignore[method-assign]
+    store._claims.load_claimed = slowly  # type: ignore[method-assign]
     job = await store.claim(LEASE)
     assert job is not None
     assert (job.name, job.data) == ("seen", BOOK)
 
 
 async def test_claiming_uses_indexes_only(database: Database, store: ImportStore) -> None:
-    statement = store._users_in_turn().compile(dialect=database.dialect, compile_kwargs={"literal_binds": True})
+    query = users_in_turn_query(database)
+    if database.is_sqlite:
+        query = query.params(now=Timestamp.pack(now()))
+    statement = query.compile(dialect=database.dialect, compile_kwargs={"literal_binds": True})
     async with database.read_transaction() as connection:
         if database.is_sqlite:
             plan = (await connection.execute(text(f"EXPLAIN QUERY PLAN {statement}"))).all()
@@ -225,7 +229,7 @@ async def test_file_of_an_asset_version_is_kept(database: Database, store: Impor
     new = NewAsset(owner_id=user_id, asset_type="survey", name="a", content={}, summary={}, file_id=job.file_id)
     async with database.transaction() as connection:
         [(_, uid)] = await owned.create(connection, [new])
-        await store.finish(connection, job, COMPLETE, {"updated": []})
+        await connection.run_sync(store.finish, job, COMPLETE, {"updated": []})
     assert await store.purge(now() + timedelta(days=1)) == 1
     assert await count(database, files) == 1
     await owned.delete(User(id=user_id), uid)
@@ -258,7 +262,7 @@ async def test_excerpts_and_files_belong_to_their_user(database: Database, store
     assert job is not None
     excerpt = {"sheet": "survey", "columns": ["A"], "rows": []}
     async with database.transaction() as connection:
-        await store.finish(connection, job, COMPLETE, {"updated": []}, excerpts=[excerpt])
+        await connection.run_sync(store.finish, job, COMPLETE, {"updated": []}, excerpts=[excerpt])
     assert await store.get_excerpts_for_user(amina, uid) == [excerpt]
     assert await store.get_excerpts_for_user(brahim, uid) is None
     assert await store.get_file_for_user(amina, uid) == BOOK

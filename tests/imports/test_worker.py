@@ -4,8 +4,8 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from html import unescape
 from pathlib import Path
@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 from sqlalchemy import event, select
+from sqlalchemy.engine import Engine
 
 from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.assets.store import AssetStore
@@ -371,7 +372,7 @@ async def test_sandbox_failures_are_explained(
     message: str,
 ) -> None:
     monkeypatch.setattr(
-        runner, "parse_in_sandbox", lambda *_: runner._run_in_process(parse_function, (argument,), LIMITS)
+        runner, "parse_in_sandbox", lambda *_: runner.run_in_process(parse_function, (argument,), LIMITS)
     )
     messages = (await harness.import_workbook(xlsx()))["messages"]
     assert messages["error_type"] == error_type
@@ -508,8 +509,8 @@ async def test_result_is_retried_while_database_is_unavailable(
 
     monkeypatch.setattr("fieldgate.imports.worker.RETRY_DELAY_SECONDS", 0.0)
     url = await harness.send(book)
-    event.listen(harness.service.database._engine.sync_engine, "before_cursor_execute", fail)
-    assert await harness.worker.process_one()
+    with _before_statements(fail):
+        assert await harness.worker.process_one()
     assert not failures
     assert (await harness.get(url))["status"] in ("complete", "error")
     async with harness.service.database.read_transaction() as connection:
@@ -518,13 +519,24 @@ async def test_result_is_retried_while_database_is_unavailable(
 
 async def test_stopping_worker_does_not_wait_for_database(harness: ImportHarness) -> None:
     url, stopping = await harness.send(xlsx()), asyncio.Event()
+    loop = asyncio.get_running_loop()
 
     def fail(*arguments: Any) -> None:
         if arguments[2].startswith("UPDATE imports") and "finished_at" in arguments[2]:
-            stopping.set()
+            loop.call_soon_threadsafe(stopping.set)
             raise ConnectionError("away")
 
-    event.listen(harness.service.database._engine.sync_engine, "before_cursor_execute", fail)
-    async with asyncio.timeout(30):
-        await harness.worker.run(stopping)
+    with _before_statements(fail):
+        async with asyncio.timeout(30):
+            await harness.worker.run(stopping)
     assert (await harness.get(url))["status"] == "processing", "another worker will claim it"
+
+
+@contextmanager
+def _before_statements(call: Callable[..., None]) -> Iterator[None]:
+    """Call a function before each statement of any engine: a database has one for short writes, too."""
+    event.listen(Engine, "before_cursor_execute", call)
+    try:
+        yield
+    finally:
+        event.remove(Engine, "before_cursor_execute", call)
