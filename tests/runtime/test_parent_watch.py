@@ -52,7 +52,7 @@ while True:
 WORKER = """
 import time
 from fieldgate.imports.sandbox import runner
-runner._run_in_process(time.sleep, (10 * 60,), runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=10 * 60))
+runner.run_in_process(time.sleep, (10 * 60,), runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=10 * 60))
 """
 
 

@@ -47,7 +47,13 @@ MAX_SOCKET_FOLDER_CHARS = 60  # systems allow about 100 characters, and the name
 SHORT_FOLDER = "/tmp"  # noqa: S108 -- a new folder with a random name is created in it
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["fieldgate.imports.sandbox.runner", "fieldgate.imports.xlsform.content_importer"])
+_context.set_forkserver_preload(
+    [
+        "fieldgate.imports.sandbox.runner",
+        "fieldgate.imports.xlsform.content_importer",
+        "fieldgate.imports.sandbox.warm_up",
+    ]
+)
 _main_module_lock = threading.Lock()
 
 
@@ -115,7 +121,7 @@ def parse_content_in_sandbox(
 
     `on_start` receives the process, to end it early.
     """
-    parsed = _run_in_process(xlsform.parse_content, (content,), limits, on_start)
+    parsed = run_in_process(xlsform.parse_content, (content,), limits, on_start)
     if not isinstance(parsed, xlsform.Form):  # the process is not trusted
         raise SandboxFailure(FailureReason.CRASH, UNEXPECTED_RESULT)
     return parsed
@@ -155,18 +161,19 @@ def _run_with_both_readers(
     """
     started = time.monotonic()
     try:
-        return _run_in_process(read, arguments, limits, on_start)
+        return run_in_process(read, arguments, limits, on_start)
     except SandboxFailure as failure:
         seconds_left = limits.cpu_seconds - math.ceil(time.monotonic() - started)
         if not failure.aborted or seconds_left < 1 or not xlsform.has_second_reader(arguments[0]):
             raise
     remaining = msgspec.structs.replace(limits, cpu_seconds=seconds_left)
-    return _run_in_process(read, (*arguments, False), remaining, on_start)
+    return run_in_process(read, (*arguments, False), remaining, on_start)
 
 
-def _run_in_process(
+def run_in_process(
     parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits, on_start: OnStart | None = None
 ) -> xlsform.Form | xlsform.Library | bytes:
+    """Call a function in a sandbox process, and return its result, which can be anything of these types."""
     result = _receive_result(parse, arguments, limits, on_start)
     if rejection := result.rejection:
         raise xlsform.FormRejected(

@@ -41,7 +41,7 @@ def snapshot(folder: Path) -> dict[str, tuple[int, int, bytes]]:
 
 
 def outcomes_in_sandbox(groups: tuple[str, ...], folder: Path) -> dict[str, str]:
-    form = runner._run_in_process(escape_attempts.attempt_in_sandbox, (groups, str(folder)), LIMITS)
+    form = runner.run_in_process(escape_attempts.attempt_in_sandbox, (groups, str(folder)), LIMITS)
     assert isinstance(form, Form)
     return form.content
 
@@ -110,7 +110,7 @@ def test_audit_hook_alone_refuses_changes(folder: Path) -> None:
 
 def test_written_files_stay_empty() -> None:
     with pytest.raises(runner.SandboxFailure, match="fault") as failure:
-        runner._run_in_process(failing_readers.write_to_memory_file, (b"",), LIMITS)
+        runner.run_in_process(failing_readers.write_to_memory_file, (b"",), LIMITS)
     assert "File too large" in failure.value.details
 
 
@@ -122,7 +122,7 @@ def test_workbooks_of_every_kind_are_parsed(kind: str) -> None:
 
 def test_reading_files_is_allowed(folder: Path) -> None:
     """Libraries read their data files when they need them."""
-    form = runner._run_in_process(_read, (str(folder / EXISTING),), LIMITS)
+    form = runner.run_in_process(_read, (str(folder / EXISTING),), LIMITS)
     assert isinstance(form, Form)
     assert form.content == {"text": "unchanged"}
 

@@ -38,19 +38,19 @@ needs_proc = pytest.mark.skipif(not can_watch_memory(), reason="memory of proces
 )
 def test_failure_reason(parse: Any, argument: Any, limits: runner.SandboxLimits, reason: str) -> None:
     with pytest.raises(runner.SandboxFailure, match=f"^{reason}$") as failure:
-        runner._run_in_process(parse, (argument,), limits)
+        runner.run_in_process(parse, (argument,), limits)
     assert ("an error of ours" in failure.value.details) == (reason == "fault")
 
 
 @needs_proc
 def test_reserved_memory_is_not_used_memory() -> None:
-    form = runner._run_in_process(failing_readers.reserve_memory, (10 * 2**30,), LITTLE_MEMORY)
+    form = runner.run_in_process(failing_readers.reserve_memory, (10 * 2**30,), LITTLE_MEMORY)
     assert isinstance(form, Form)
 
 
 @needs_proc
 def test_sandbox_is_first_to_be_killed_and_starts_no_processes() -> None:
-    form = runner._run_in_process(failing_readers.process_limits, (b"",), LIMITS)
+    form = runner.run_in_process(failing_readers.process_limits, (b"",), LIMITS)
     assert isinstance(form, Form)
     assert form.content == {"oom_score": 1000, "processes": [0, 0]}
 
@@ -105,24 +105,24 @@ FORGED = {
 def test_invalid_result_is_a_failure(monkeypatch: pytest.MonkeyPatch, parse: Any, argument: bytes, reason: str) -> None:
     monkeypatch.setattr(runner, "GRACE_SECONDS", 1)
     with pytest.raises(runner.SandboxFailure, match=f"^{reason}$"):
-        runner._run_in_process(parse, (argument,), LIMITS)
+        runner.run_in_process(parse, (argument,), LIMITS)
 
 
 def test_result_is_not_unpickled(tmp_path: Path) -> None:
     pickled = pickle.dumps((True, _MakeFolder(tmp_path / "made")))
     with pytest.raises(runner.SandboxFailure, match="crash"):
-        runner._run_in_process(failing_readers.send_bytes, (pickled,), LIMITS)
+        runner.run_in_process(failing_readers.send_bytes, (pickled,), LIMITS)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_oversized_result_is_not_sent() -> None:
     limits = runner.SandboxLimits(2048 * MEBIBYTE, 5)
     with pytest.raises(runner.SandboxFailure, match="memory"):
-        runner._run_in_process(failing_readers.return_oversized, (b"",), limits)
+        runner.run_in_process(failing_readers.return_oversized, (b"",), limits)
 
 
 def test_stop_signals_do_not_interrupt_reading() -> None:
-    assert isinstance(runner._run_in_process(failing_readers.receive_stop_signals, (CSV,), LIMITS), Form)
+    assert isinstance(runner.run_in_process(failing_readers.receive_stop_signals, (CSV,), LIMITS), Form)
 
 
 def test_main_module_is_not_loaded(tmp_path: Path) -> None:
