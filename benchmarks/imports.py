@@ -16,15 +16,22 @@ from pyxform.xls2xform import convert
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.bare_pyxform import convert_workbook
 from benchmarks.contenders import Contender
 from benchmarks.forms import BOUNDARY, form, multipart
 from benchmarks.import_data import add_imports
 from benchmarks.load import require_wrk, run_load
 from benchmarks.processes import PROGRAM, free_port, output_of, run_server
+from benchmarks.spread import Spread
+from benchmarks.targets import AT_LEAST, Check, checks_table_of
 from benchmarks.work import Work
+from fieldgate.imports.sandbox import runner
+from fieldgate.settings import Settings
 
 QUESTIONS = 2000
 SMALL_FORMS = 100
+SMALL_FORM_ROUNDS = 5
+MIN_SMALL_FORMS_SHARE = 0.6  # target for imports by pyxform alone
 LONG_LIST = 10_000
 TIMEOUT_SECONDS = 5 * 60  # for one import
 
@@ -90,16 +97,35 @@ def large_form(client: ImportClient, folder: Path, rounds: int) -> tuple[float, 
     return statistics.median(bare), statistics.median(ours), statistics.median(ratios)
 
 
-def small_forms(client: ImportClient) -> float:
-    """Small forms per second, from the first POST until the last is complete."""
+def small_forms(client: ImportClient, rounds: int) -> tuple[Spread, Spread, Spread]:
+    """Small forms per second in interleaved rounds: pyxform alone in the same sandbox, two at a time; from the first
+    POST until the last import is complete, with two workers; and the ratio."""
     book = form(10)
+    limits = runner.SandboxLimits(Settings().import_memory, Settings().import_seconds)
+    runner.start_fork_server()
+
+    def convert_one(_: int) -> None:
+        runner.run_in_process(convert_workbook, (book,), limits)
+
+    def convert_all() -> None:
+        with ThreadPoolExecutor(2) as pool:
+            for _ in pool.map(convert_one, range(SMALL_FORMS)):
+                pass
 
     def import_all() -> None:
         with ThreadPoolExecutor(8) as pool:
             for url in list(pool.map(client.send, [book] * SMALL_FORMS)):
                 client.wait(url)
 
-    return SMALL_FORMS / timed(import_all)
+    bare, ours = [], []
+    for _ in range(rounds):
+        bare.append(SMALL_FORMS / timed(convert_all))
+        ours.append(SMALL_FORMS / timed(import_all))
+    return Spread.of(bare), Spread.of(ours), Spread.of([mine / theirs for mine, theirs in zip(ours, bare, strict=True)])
+
+
+def _format_share(share: Spread) -> str:
+    return f"{share.median:.0%} ({share.lowest:.0%}..{share.highest:.0%})"
 
 
 @click.command()
@@ -114,14 +140,21 @@ def main(rounds: int) -> None:
         bare, mine, ratio = large_form(client, Path(name), rounds)
         table.add_row(f"{QUESTIONS} questions, bare pyxform", f"{bare:.2f} s")
         table.add_row(f"{QUESTIONS} questions, POST to complete", f"{mine:.2f} s ({ratio:.2f} times)")
-        table.add_row(f"{SMALL_FORMS} small forms, two workers", f"{small_forms(client):.1f} forms/s")
+        alone, small, share = small_forms(client, min(rounds, SMALL_FORM_ROUNDS))
+        table.add_row(f"{SMALL_FORMS} small forms, bare pyxform in two sandboxes", f"{alone.median:.1f} forms/s")
+        table.add_row(
+            f"{SMALL_FORMS} small forms, two workers", f"{small.median:.1f} forms/s, {_format_share(share)} of pyxform"
+        )
         work = Work(name="imports list", path="/api/v2/imports/", signed_in=True)
         few = run_load(work, ours, seconds=3, core=1).rate
         add_imports(f"sqlite:///{Path(name) / 'fieldgate.db'}", "bench", count=LONG_LIST)
         many = run_load(work, ours, seconds=3, core=1).rate
         table.add_row(f"list of {SMALL_FORMS + rounds + 1} imports, page of 50", f"{few:.0f} requests/s")
         table.add_row(f"list of {LONG_LIST + SMALL_FORMS + rounds + 1} imports, page of 50", f"{many:.0f} requests/s")
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    check = Check.of("small forms by bare pyxform", share.median, AT_LEAST, MIN_SMALL_FORMS_SHARE)
+    console.print(checks_table_of("Targets", [check]))
 
 
 if __name__ == "__main__":
