@@ -71,13 +71,14 @@ class Expected(msgspec.Struct, frozen=True):
 
 
 class HotPath(msgspec.Struct, frozen=True):
-    """A frequent request. `path` gives the path of its n-th repetition; with a body it is a POST."""
+    """A frequent request. `path` and `body` give those of its n-th repetition; with a body it is a POST."""
 
     name: str
     path: Callable[[int], str]
     is_signed_in: bool = False
     is_conditional: bool = False
-    body: bytes = b""
+    body: Callable[[int], bytes] | None = None
+    content_type: str = "application/json"
     status: int = 200
 
 
@@ -106,9 +107,35 @@ def hot_paths(asset_uid: str) -> Sequence[HotPath]:
             lambda number: f"{sharing}explain/?user=member{number}&permission={VIEW_PERMISSION}",
             is_signed_in=True,
         ),
+        HotPath(
+            "POST an assignment",
+            lambda _: sharing,
+            is_signed_in=True,
+            body=lambda number: msgspec.json.encode(_assignment(number)),
+            status=201,
+        ),
+        HotPath(
+            "bulk assignment of 50 users",
+            lambda _: f"{sharing}bulk/",
+            is_signed_in=True,
+            body=lambda number: msgspec.json.encode([_assignment(each, number) for each in range(MEMBER_COUNT)]),
+        ),
         # Must be last, because it leaves imports behind.
-        HotPath("POST an import", lambda _: IMPORTS, is_signed_in=True, body=multipart(form(10)), status=201),
+        HotPath(
+            "POST an import",
+            lambda _: IMPORTS,
+            is_signed_in=True,
+            body=lambda _: multipart(form(10)),
+            content_type=f"multipart/form-data; boundary={BOUNDARY}",
+            status=201,
+        ),
     )
+
+
+def _assignment(member: int, repetition: int = 0) -> dict[str, str]:
+    """An assignment that was not given by the repetition before."""
+    permission = ("change_asset", "view_submissions")[repetition % 2]
+    return {"user": f"/api/v2/users/member{member}/", "permission": f"/api/v2/permissions/{permission}/"}
 
 
 def find_regressions(expected: Expected, found: Mapping[str, Counts], python: str) -> list[str]:
@@ -148,17 +175,18 @@ class ASGIClient:
             headers.append((b"authorization", f"Token {self._token}".encode()))
         if etag:
             headers.append((b"if-none-match", etag))
-        if hot.body:
-            headers.append((b"content-type", f"multipart/form-data; boundary={BOUNDARY}".encode()))
-            headers.append((b"content-length", str(len(hot.body)).encode()))
-        method = "POST" if hot.body else "GET"
+        body = hot.body(number) if hot.body else b""
+        if body:
+            headers.append((b"content-type", hot.content_type.encode()))
+            headers.append((b"content-length", str(len(body)).encode()))
+        method = "POST" if body else "GET"
         scope = {
             "type": "http", "method": method, "scheme": "http", "path": path, "raw_path": path.encode(),
             "query_string": query.encode(), "headers": headers, "client": CLIENT,
         }  # fmt: skip
 
         async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": hot.body, "more_body": False}
+            return {"type": "http.request", "body": body, "more_body": False}
 
         return lambda: self._application(scope, receive, self._receive_message)
 
