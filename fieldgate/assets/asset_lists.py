@@ -69,7 +69,7 @@ class AssetPage(msgspec.Struct, frozen=True):
     count: int
     rows: Sequence[ListedAsset]
     versions: tuple[int, int]
-    username: str
+    username: str  # empty if the user was deleted during the request
     is_active: bool
 
 
@@ -160,4 +160,4 @@ def _versions(head: PageHead) -> Versions:
 
 
 def _page(count: int, head: PageHead, rows: Sequence[ListedAsset]) -> AssetPage:
-    return AssetPage(count, rows, _versions(head)[:2], head.username, head.disabled_at is None)
+    return AssetPage(count, rows, _versions(head)[:2], head.username or "", head.disabled_at is None)

@@ -59,7 +59,7 @@ class PageHead(NamedTuple):
     assets_version: int | None
     accounts_version: int | None
     identity: int | None
-    username: str
+    username: str | None
     disabled_at: int | None
 
 

@@ -3,7 +3,7 @@
     page = await paginate(connection, select(users), PageRequest(50, 100), order_by=[users.c.username_key, users.c.id])
     page.total, page.rows
 
-`PreparedPage` does the same for lists that are requested often: one statement, compiled once.
+`PreparedPage` does the same for lists that are requested often: one statement, or two for an empty page, compiled once.
 """
 
 from collections.abc import Sequence

@@ -59,6 +59,7 @@ class ClaimQueries:
         return None
 
     async def load_claimed(self, import_id: int) -> ClaimedRow | None:
+        """Load an import with its file. On SQLite this blocks the event loop, which is the worker's own."""
         found = await self._claimed.first(import_id=import_id)
         return None if found is None else ClaimedRow._make(found)
 

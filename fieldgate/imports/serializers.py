@@ -12,7 +12,7 @@ from fieldgate.imports.messages import localize_messages
 from fieldgate.imports.schemas import PATH, ImportRecord
 from fieldgate.imports.store import ImportRow
 
-# Encoded records are kept by their whole rows, so they cannot be stale. They take at most 6 MB in a process.
+# Encoded records are kept by their whole rows, so they cannot be stale. They take 2 to 5 kB each.
 MAX_KEPT_RECORDS = 2048
 MAX_KEPT_CHARS = 1000  # of the messages in a row
 

@@ -197,7 +197,7 @@ class ImportStore:
         import_id = await self._database.write(partial(self._claims.lease_next, user_ids, lease, lease_for))
         # The file is loaded after the commit, so that no lock is held meanwhile.
         row = None if import_id is None else await self._claims.load_claimed(import_id)
-        if row is None:  # or the user, and so the import, was deleted meanwhile
+        if row is None:  # nothing was free, or the user, and so the import, was deleted meanwhile
             return None
         return Job(
             id=row.id,

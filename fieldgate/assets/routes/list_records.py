@@ -126,13 +126,14 @@ class ListEncoder:
             return None
         earlier: list[bytes] = []
         later: list[bytes] = []
-        for username, granted in sorted([(self._page.username, own), (PUBLIC_USERNAME, public)], key=_holder_name):
+        holders = [(self._page.username, own), (PUBLIC_USERNAME, public)]
+        for holder, granted in sorted(holders, key=_holder_name):
             for grant in sorted(granted, key=_sort_key):
                 if grant.permission == PARTIAL:
                     return None
                 if not grant.is_denied:
-                    encoded = self._encode_granted(asset, grant, username)
-                    (earlier if username < asset.username else later).append(encoded)
+                    encoded = self._encode_granted(asset, grant, holder)
+                    (earlier if holder < asset.username else later).append(encoded)
         if not self._shows_owner(asset):
             return b",".join(earlier + later), b""
         return b"".join([each + b"," for each in earlier]), b"".join([b"," + each for each in later])
@@ -207,7 +208,7 @@ def _record_template(asset_type: str, has_xform: bool, with_owner: bool, languag
     marked = _mark_gaps(encode(AssetRecord(**fields, permissions=_gap("permissions"))))  # type: ignore[arg-type]
     permissions = _owner_permissions(asset_type) if with_owner else []
     owned = [
-        _marked_assignment(each, asset_type, language).replace(b"link assignment", each.encode())
+        _marked_assignment(each, asset_type, language).replace(b"\0link assignment\0", b"\0%b\0" % each.encode())
         for each in permissions
     ]
     assignments = b"[\0earlier\0" + b",".join(owned) + b"\0later\0]"

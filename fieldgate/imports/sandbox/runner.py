@@ -173,7 +173,10 @@ def _run_with_both_readers(
 def run_in_process(
     parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits, on_start: OnStart | None = None
 ) -> xlsform.Form | xlsform.Library | bytes:
-    """Call a function in a sandbox process, and return its result, which can be anything of these types."""
+    """Call a function in a sandbox process, and return its result.
+
+    The process is not trusted: the caller must check the type of the result.
+    """
     result = _receive_result(parse, arguments, limits, on_start)
     if rejection := result.rejection:
         raise xlsform.FormRejected(
