@@ -7,6 +7,7 @@ thousands of times. The result is text, not safe HTML: escape it like any other 
 """
 
 import html
+import re
 
 _LINE_TAGS = frozenset(
     ("br", "p", "div", "ul", "ol", "tr", "table", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "hr", "li")
@@ -14,13 +15,15 @@ _LINE_TAGS = frozenset(
 _HIDDEN_TAGS = frozenset(("script", "style"))  # their content is not text
 _ITEM_TAG = "li"
 _ITEM_MARK = "• "
+# Editors insert &nbsp; anywhere. Other spaces are there on purpose, such as the narrow one in French numbers.
+_collapse = re.compile("[ \\t\\n\\r\\f\u00a0]+").sub
 
 
 def to_plain_text(text: str) -> str:
     """The text of HTML: lines instead of paragraphs, entities decoded, no tags and no scripts."""
     if "<" not in text:
         return html.unescape(text) if "&" in text else text
-    lines = [" ".join(line.split()) for line in html.unescape(_without_tags(text)).split("\0")]
+    lines = [_collapse(" ", line).strip(" ") for line in html.unescape(_without_tags(text)).split("\0")]
     return "\n".join([line for line in lines if line and line != _ITEM_MARK.strip()])
 
 

@@ -31,6 +31,7 @@ from fieldgate.events.plain_text import to_plain_text
         ("</ p>x</>y", "xy"),
         ("İ<script>İ</script>z", "İz"),  # its lower case is longer
         ("<p>a\0b&nbsp;c</p>", "ab c"),
+        ("<p>12\u202f000\n personnes</p>", "12\u202f000 personnes"),
     ],
 )
 def test_text_of_html(source: str, expected: str) -> None:
