@@ -1,6 +1,7 @@
 """`python -m benchmarks.imports`: imports from POST to `complete`, compared with pyxform alone, and import lists."""
 
 import json
+import multiprocessing
 import statistics
 import tempfile
 import time
@@ -102,6 +103,9 @@ def small_forms(client: ImportClient, rounds: int) -> tuple[Spread, Spread, Spre
     POST until the last import is complete, with two workers; and the ratio."""
     book = form(10)
     limits = runner.SandboxLimits(Settings().import_memory, Settings().import_seconds)
+    multiprocessing.get_context("forkserver").set_forkserver_preload(
+        [*runner.PRELOADED_MODULES, convert_workbook.__module__]
+    )
     runner.start_fork_server()
 
     def convert_one(_: int) -> None:

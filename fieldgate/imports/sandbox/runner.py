@@ -46,14 +46,15 @@ UNEXPECTED_RESULT = "the result is of another kind"
 MAX_SOCKET_FOLDER_CHARS = 60  # systems allow about 100 characters, and the names in it have 35
 SHORT_FOLDER = "/tmp"  # noqa: S108 -- a new folder with a random name is created in it
 
+# Modules that the fork server loads.
+PRELOADED_MODULES = [
+    "fieldgate.imports.sandbox.runner",
+    "fieldgate.imports.xlsform.content_importer",
+    "fieldgate.imports.sandbox.warm_up",
+]
+
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(
-    [
-        "fieldgate.imports.sandbox.runner",
-        "fieldgate.imports.xlsform.content_importer",
-        "fieldgate.imports.sandbox.warm_up",
-    ]
-)
+_context.set_forkserver_preload(PRELOADED_MODULES)
 _main_module_lock = threading.Lock()
 
 
