@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import statistics
+import sys
 import tempfile
 import time
 import urllib.request
@@ -106,6 +107,8 @@ def small_forms(client: ImportClient, rounds: int) -> tuple[Spread, Spread, Spre
     multiprocessing.get_context("forkserver").set_forkserver_preload(
         [*runner.PRELOADED_MODULES, convert_workbook.__module__]
     )
+    # With `python -m`, each sandbox process would import this module, as its main module, before it converts a form.
+    vars(sys.modules["__main__"])["__spec__"] = None
     runner.start_fork_server()
 
     def convert_one(_: int) -> None:
