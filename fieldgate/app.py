@@ -81,7 +81,6 @@ from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.metrics.shared_counters import metrics_folder
 from fieldgate.permissions import routes as permission_routes
-from fieldgate.permissions.serializers import Catalogue
 from fieldgate.reference import routes as reference_routes
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.runtime.connection_guard import CloseReason, ConnectionGuard, ConnectionLimits
@@ -195,7 +194,7 @@ def build_app(
         fetcher or URLFetcher(settings.import_hosts), WorkbookAnnotator(sandbox),
         reference, event_store, events,
         EventExporter(events, event_store, on_broken_off=request_metrics.broken_off_counter()),
-        Catalogue(), openapi or OpenAPIDocument(all_operations),
+        openapi or OpenAPIDocument(all_operations),
         health.Readiness(readiness, [rebuilder.readiness_details]),
     )  # fmt: skip
     app_context = AppContext(

@@ -32,7 +32,7 @@ _STATE_TABLE = "unfinished_copy"
 _SOURCE = ""  # the name under which the identity of the source is stored
 _ADVISORY_LOCK = 0x0F1E1D6A7F  # any number, the same for every process that copies to a PostgreSQL database
 # Tables in which migrations create rows. A target that has rows only in these is empty.
-_FILLED_BY_MIGRATIONS = frozenset({"changes", "countries", "disaster_types", "rebuilds"})
+_FILLED_BY_MIGRATIONS = frozenset({"changes", "countries", "disaster_types", "name_orders", "rebuilds"})
 
 CopyProgress = Callable[[int, int], None]  # rows done, rows in all; every row is written, then compared
 CopySteps = Callable[[str], None]  # what is done now, such as "copying events (2500 rows)"

@@ -14,7 +14,7 @@ from fieldgate.db.database import Database
 from fieldgate.db.tables import topic_versions
 from fieldgate.db.upsert import upsert
 
-REQUIRED_REVISION = "0017"  # the newest revision in migrations/versions
+REQUIRED_REVISION = "0018"  # the newest revision in migrations/versions
 UNFINISHED_COPY = "unfinished copy"  # the revision of a database that `fieldgate db copy` is filling
 # The oldest program that works on the schema of this release, by the revision that it requires: that of the release
 # before. CONTRIBUTING.md has the rules for migrations that make this true.

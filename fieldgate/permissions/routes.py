@@ -13,7 +13,7 @@ from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME
 from fieldgate.permissions.schemas import EffectsFilters, EffectsRecord, PermissionRecord, WhatIfQuery, WhatIfRecord
-from fieldgate.permissions.serializers import Catalogue, effects_record, what_if_record
+from fieldgate.permissions.serializers import effects_record, encoded_permissions, what_if_record
 from fieldgate.permissions.violations import not_for_type_message
 from fieldgate.permissions.what_if import name_errors, removal_errors, unknown_permission_message
 
@@ -79,8 +79,8 @@ _WHAT_IF_EXAMPLE: dict[str, Any] = {
     depends_on=(),
     example=_EXAMPLE,
 )
-async def permission_list(page: PageRequest, language: Language, catalogue: Catalogue) -> ListResult[PermissionRecord]:
-    records = catalogue.all(language)
+async def permission_list(page: PageRequest, language: Language) -> ListResult[PermissionRecord]:
+    records = list(encoded_permissions(language).values())
     return ListResult(len(records), records[page.offset : page.offset + page.limit])
 
 
@@ -94,8 +94,8 @@ async def permission_list(page: PageRequest, language: Language, catalogue: Cata
     example=_EXAMPLE,
     error_statuses=(404,),
 )
-async def permission_detail(codename: str, language: Language, catalogue: Catalogue) -> msgspec.Raw:
-    record = catalogue.get(codename, language)
+async def permission_detail(codename: str, language: Language) -> msgspec.Raw:
+    record = encoded_permissions(language).get(codename)
     if record is None:
         raise NotFound(unknown_permission_message(codename))
     return record

@@ -33,24 +33,13 @@ def permission_links(codenames: Iterable[str]) -> list[Link]:
     return [Link(permission_path(codename)) for codename in codenames]
 
 
-class Catalogue:
-    """Records of all permissions in every language, encoded at start-up."""
-
-    def __init__(self) -> None:
-        self._records = {
-            language: {
-                permission.codename: msgspec.Raw(encode(_to_record(permission, language)))
-                for permission in sorted(PERMISSIONS, key=lambda each: each.codename)
-            }
-            for language in Language
-        }
-
-    def all(self, language: Language) -> list[msgspec.Raw]:
-        """Return all records, ordered by codename."""
-        return list(self._records[language].values())
-
-    def get(self, codename: str, language: Language) -> msgspec.Raw | None:
-        return self._records[language].get(codename)
+@cache
+def encoded_permissions(language: Language) -> Mapping[str, msgspec.Raw]:
+    """Return the records of all permissions by codename, ordered by it."""
+    return {
+        permission.codename: msgspec.Raw(encode(_to_record(permission, language)))
+        for permission in sorted(PERMISSIONS, key=lambda each: each.codename)
+    }
 
 
 def _to_record(permission: Permission, language: Language) -> PermissionRecord:

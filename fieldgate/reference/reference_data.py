@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from fieldgate.http.response.links import encode
-from fieldgate.i18n.collation import collation_key
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import LocalizedText, in_language
 from fieldgate.i18n.messages import Message, translate
+from fieldgate.reference.name_orders import NameOrder, NameOrders, ordered_ids
 from fieldgate.reference.schemas import PROFILE_FIELDS, CountryRecord, DisasterTypeRecord, MiniCountry
 
 RECORD_TYPES = {
@@ -63,7 +63,10 @@ class _LocalizedRecord(msgspec.Struct, frozen=True):
 
 
 class ReferenceData:
-    def __init__(self, countries: Iterable[Country], types: Iterable[DisasterType]) -> None:
+    def __init__(
+        self, countries: Iterable[Country], types: Iterable[DisasterType], orders: NameOrders | None = None
+    ) -> None:
+        self._orders = orders or {}
         self.countries: Mapping[int, Country] = {country.id: country for country in countries}
         self.types: Mapping[int, DisasterType] = {each.id: each for each in types}
         self._by_iso3 = {country.iso3.casefold(): country for country in self.countries.values() if country.iso3}
@@ -145,13 +148,17 @@ class ReferenceData:
     def _localized_countries(self, language: Language) -> dict[int, _LocalizedRecord]:
         if language not in self._countries_by_language:
             records = [_country_record(country, language) for country in self.countries.values()]
-            self._countries_by_language[language] = _localize_records(records, language)
+            self._countries_by_language[language] = _localize_records(
+                records, language, self._orders.get(("countries", language.value))
+            )
         return self._countries_by_language[language]
 
     def _localized_types(self, language: Language) -> dict[int, _LocalizedRecord]:
         if language not in self._types_by_language:
             records = [_type_record(each, language) for each in self.types.values()]
-            self._types_by_language[language] = _localize_records(records, language)
+            self._types_by_language[language] = _localize_records(
+                records, language, self._orders.get(("disaster_types", language.value))
+            )
         return self._types_by_language[language]
 
 
@@ -161,10 +168,11 @@ def fold_text(text: str) -> str:
 
 
 def _localize_records(
-    records: Iterable[MiniCountry | DisasterTypeRecord], language: Language
+    records: Iterable[MiniCountry | DisasterTypeRecord], language: Language, stored: NameOrder | None
 ) -> dict[int, _LocalizedRecord]:
-    ordered = sorted(records, key=lambda record: (collation_key(record.name, language), record.id))
-    return {record.id: _LocalizedRecord(encode(record), record.name, place) for place, record in enumerate(ordered)}
+    by_id = {record.id: record for record in records}
+    ids = ordered_ids({record.id: record.name for record in by_id.values()}, language, stored)
+    return {id_: _LocalizedRecord(encode(by_id[id_]), by_id[id_].name, place) for place, id_ in enumerate(ids)}
 
 
 def _fold_names(names: LocalizedText) -> tuple[str, ...]:

@@ -9,8 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db import Database, DataVersions, upsert
 from fieldgate.db.tables import topic_versions
+from fieldgate.reference.name_orders import NameOrder, name_order_rows
 from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
-from fieldgate.reference.tables import countries, disaster_types
+from fieldgate.reference.tables import countries, disaster_types, name_orders
 
 TOPIC = "reference"
 
@@ -54,7 +55,12 @@ class ReferenceStore:
             version: int = (await connection.execute(asked)).scalar() or 0
             found = (await connection.execute(select(countries).order_by(countries.c.id))).mappings().all()
             types = (await connection.execute(select(disaster_types).order_by(disaster_types.c.id))).mappings().all()
-        return version, ReferenceData([Country(**row) for row in found], [DisasterType(**row) for row in types])
+            orders = (await connection.execute(select(name_orders))).all()
+        return version, ReferenceData(
+            [Country(**row) for row in found],
+            [DisasterType(**row) for row in types],
+            {(row.table_name, row.language): NameOrder(row.digest, row.ids) for row in orders},
+        )
 
     # Writes, as part of a transaction of the caller.
 
@@ -78,5 +84,7 @@ class ReferenceStore:
         changed = [values for number, values in given.items() if held.get(number) != values]
         if changed:
             await connection.execute(upsert(connection.dialect, table), changed)
+            orders = name_order_rows(table.name, {**held, **given}.values())
+            await connection.execute(upsert(connection.dialect, name_orders), orders)
             await self._data_versions.bump(connection, TOPIC)
         return len(changed)

@@ -32,3 +32,13 @@ disaster_types = Table(
     Column("summaries", JSON, nullable=False),
     Column("original_language", String(2), nullable=False),
 )
+
+# Derived from the two others; a row is only used while its digest is that of the names.
+name_orders = Table(
+    "name_orders",
+    metadata,
+    Column("table_name", String(20), primary_key=True),
+    Column("language", String(2), primary_key=True),
+    Column("digest", String(64), nullable=False),
+    Column("ids", JSON, nullable=False),  # in the order of their names
+)

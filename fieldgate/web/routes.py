@@ -68,7 +68,7 @@ async def start(
     response=dict[str, Any],
 )
 async def openapi_json(request: ParsedRequest, document: OpenAPIDocument) -> Response:
-    body = document.as_json(request.base_url.url)
+    body = await asyncio.to_thread(document.as_json, request.base_url.url)
     return Response(200, [(b"content-type", b"application/json"), ENGLISH_CONTENT, NO_CACHE], body)
 
 

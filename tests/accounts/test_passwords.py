@@ -2,7 +2,11 @@
 
 import asyncio
 
-from fieldgate.accounts.passwords import MAX_CONCURRENT_CHECKS, MAX_QUEUED_CHECKS, Passwords
+import pytest
+from argon2 import PasswordHasher, Type, extract_parameters
+from argon2.exceptions import VerifyMismatchError
+
+from fieldgate.accounts.passwords import MAX_CONCURRENT_CHECKS, MAX_QUEUED_CHECKS, Passwords, random_hash
 from fieldgate.errors import ServiceUnavailable
 from tests.conftest import FAST_HASHER, PASSWORD
 
@@ -37,3 +41,16 @@ async def test_damaged_hash_matches_nothing() -> None:
     passwords = Passwords(FAST_HASHER)
     assert not await passwords.matches(PASSWORD, "damaged")
     passwords.close()
+
+
+@pytest.mark.parametrize("hasher", [FAST_HASHER, PasswordHasher(2, 64, 1, 24, 12, type=Type.I)])
+def test_random_hash_takes_as_long_as_one_of_a_password(hasher: PasswordHasher) -> None:
+    first, second = random_hash(hasher), random_hash(hasher)
+    assert first != second
+    assert extract_parameters(first) == extract_parameters(hasher.hash(PASSWORD))
+    with pytest.raises(VerifyMismatchError):  # so it was compared with the digest, not refused as malformed
+        hasher.verify(first, PASSWORD)
+
+
+def test_default_parameters_are_those_of_the_random_hash() -> None:
+    assert extract_parameters(random_hash(PasswordHasher())) == extract_parameters(PasswordHasher().hash(PASSWORD))

@@ -46,18 +46,23 @@ _PLACEHOLDER_URL = b"http://base-url.invalid"  # in the prepared YAML
 
 
 class OpenAPIDocument:
-    """The OpenAPI document of a set of operations. The base URL is filled in for each request."""
+    """The OpenAPI document of a set of operations. The base URL is filled in for each request.
+
+    It is built at the first request. That takes a tenth of a second as JSON and a second as YAML: call it in a thread.
+    """
 
     def __init__(self, operations: Sequence[Operation]) -> None:
-        described = [operation for operation in operations if operation.description.in_schema]
-        self._prepared = encode(_build_document(described))
+        self._operations = operations
 
     def as_json(self, base_url: str) -> bytes:
         return resolve_links(self._prepared, base_url.encode(), b"")
 
     def as_yaml(self, base_url: str) -> bytes:
-        """Takes a second at the first call: call it in a thread."""
         return self._prepared_yaml.replace(_PLACEHOLDER_URL, base_url.encode())
+
+    @cached_property
+    def _prepared(self) -> bytes:
+        return encode(_build_document([each for each in self._operations if each.description.in_schema]))
 
     @cached_property
     def _prepared_yaml(self) -> bytes:

@@ -1,0 +1,107 @@
+"""Stored orders of names: the same as computed ones, never stale, and enough to list events without ICU."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import delete, select, update
+
+from fieldgate.db import Database, DataVersions
+from fieldgate.i18n.collation import collation_key
+from fieldgate.i18n.languages import Language
+from fieldgate.reference.name_orders import NameOrder, name_order_rows, ordered_ids
+from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
+from fieldgate.reference.store import ReferenceStore
+from fieldgate.reference.tables import countries, name_orders
+
+NAMES = st.dictionaries(st.integers(1, 300), st.text(min_size=1, max_size=12), max_size=12)
+
+
+@pytest.fixture
+def store(database: Database) -> ReferenceStore:
+    return ReferenceStore(database, DataVersions(database))
+
+
+def _by_collation(data: ReferenceData, language: Language) -> Sequence[int]:
+    return sorted(
+        data.countries, key=lambda number: (collation_key(data.country_name(language, number), language), number)
+    )
+
+
+def _stored(language: Language, names: dict[int, str]) -> NameOrder:
+    records = [{"id": number, "names": {"en": name}, "original_language": "en"} for number, name in names.items()]
+    row = next(row for row in name_order_rows("countries", records) if row["language"] == language.value)
+    return NameOrder(row["digest"], row["ids"])
+
+
+@given(names=NAMES, language=st.sampled_from(Language))
+def test_stored_order_is_the_computed_one(names: dict[int, str], language: Language) -> None:
+    stored = _stored(language, names)
+    assert list(ordered_ids(names, language, stored)) == list(ordered_ids(names, language, None))
+    assert ordered_ids(names, language, stored) is stored.ids
+
+
+@given(names=NAMES, others=NAMES, language=st.sampled_from(Language))
+def test_order_of_other_names_is_not_used(names: dict[int, str], others: dict[int, str], language: Language) -> None:
+    assert list(ordered_ids(names, language, _stored(language, others))) == list(ordered_ids(names, language, None))
+
+
+async def test_migration_and_writes_store_the_order(database: Database, store: ReferenceStore) -> None:
+    async def check(table: str) -> None:
+        data = await store.current()
+        async with database.read_transaction() as connection:
+            rows = (await connection.execute(select(name_orders).where(name_orders.c.table_name == table))).all()
+        assert {row.language for row in rows} == {language.value for language in Language}
+        for row in rows:
+            language = Language(row.language)
+            by_name = data.countries_by_name if table == "countries" else data.types_by_name
+            assert row.ids == by_name(language)
+
+    await check("countries")
+    await check("disaster_types")
+    async with database.transaction() as connection:
+        await store.upsert_countries(connection, [Country(id=900, names={"en": "Ñew", "fr": "Éden"})])
+        await store.upsert_disaster_types(connection, [DisasterType(id=99, names={"en": "Åvalanche"})])
+    await check("countries")
+    await check("disaster_types")
+    for language in Language:
+        data = await store.current()
+        assert data.countries_by_name(language) == _by_collation(data, language)
+
+
+async def test_names_written_by_an_older_version_are_ordered(database: Database, store: ReferenceStore) -> None:
+    """Its order is for other names, or there is none."""
+    async with database.transaction() as connection:
+        await connection.execute(update(countries).where(countries.c.id == 14).values(names={"en": "Zz"}))
+    data = (await store.reload())[1]
+    assert data.countries_by_name(Language.ENGLISH)[-1] == 14
+    async with database.transaction() as connection:
+        await connection.execute(delete(name_orders))
+    data = (await store.reload())[1]
+    assert data.countries_by_name(Language.FRENCH) == _by_collation(data, Language.FRENCH)
+
+
+def test_reference_data_is_ordered_without_icu(database: Database) -> None:
+    """In a process of its own, because the tests load it."""
+    script = """
+import asyncio, sys
+from fieldgate.db import Database, DataVersions
+from fieldgate.i18n.languages import Language
+from fieldgate.reference.store import ReferenceStore
+
+async def main():
+    database = Database(sys.argv[1])
+    data = await ReferenceStore(database, DataVersions(database)).current()
+    for language in Language:
+        assert len(data.countries_by_name(language)) > 200 and data.types_by_name(language)
+    await database.close()
+
+asyncio.run(main())
+print("icu" in sys.modules)
+"""
+    url = database.url.render_as_string(hide_password=False)
+    output = subprocess.run([sys.executable, "-c", script, url], check=True, capture_output=True, text=True)
+    assert output.stdout.strip() == "False"
