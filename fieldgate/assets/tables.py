@@ -13,7 +13,6 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    text,
 )
 
 from fieldgate.db import Timestamp, metadata
@@ -26,8 +25,6 @@ files = Table(
     Column("data", LargeBinary, nullable=False),
     sqlite_autoincrement=True,
 )
-
-_IS_IN_COLLECTION = text("parent_id IS NOT NULL")  # a partial index: most assets are in no collection
 
 assets = Table(
     "assets",
@@ -46,7 +43,7 @@ assets = Table(
     Column("modified_at", Timestamp, nullable=False),
     Column("modified_by", Integer),  # a user; null if an earlier release made the last change
     Index(None, "owner_id", "modified_at"),
-    Index(None, "parent_id", sqlite_where=_IS_IN_COLLECTION, postgresql_where=_IS_IN_COLLECTION),
+    Index(None, "parent_id"),  # of assets in a collection: most are in none
     sqlite_autoincrement=True,
 )
 

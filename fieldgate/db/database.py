@@ -51,7 +51,7 @@ ENGINE_CACHED_STATEMENTS = 100  # of a connection of the engine; its default
 CONNECT_TIMEOUT = 5  # seconds to get a connection from the pool
 COMMAND_TIMEOUT = 30  # seconds per statement
 
-READER_CACHE_KIB = 8000  # pages of the file in memory, of the reader on the event loop; others have 2000
+READER_CACHE_KIB, LARGE_READER_CACHE_KIB = 2000, 8000  # of the file in memory, for the reader on the event loop
 _SQLITE_OPTIONS = {"isolation_level": None}  # no implicit BEGIN by the driver
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode = WAL",
@@ -94,6 +94,7 @@ class Database:
         self._write_lock: AbstractAsyncContextManager[Any] = asyncio.Lock() if self.is_sqlite else nullcontext()
         self._group_committer: GroupCommitter | None = None
         self._reader: sqlite3.Connection | None = None
+        self._reader_cache_kib = READER_CACHE_KIB
         self._pool: asyncpg.Pool | None = None
         self._pool_lock = asyncio.Lock()
 
@@ -171,9 +172,19 @@ class Database:
         """
         if self._reader is None:
             self._reader = self.open_sqlite()
-            self._reader.execute(f"PRAGMA cache_size = {-READER_CACHE_KIB}")
+            self._set_reader_cache(self._reader)
             self._files.held = self._files.latest
         return self._reader
+
+    def enlarge_reader_cache(self) -> None:
+        """Keep more of the file in memory, for queries that read rows all over it. No effect with PostgreSQL."""
+        if self._reader_cache_kib < LARGE_READER_CACHE_KIB:
+            self._reader_cache_kib = LARGE_READER_CACHE_KIB
+            if self._reader is not None:
+                self._set_reader_cache(self._reader)
+
+    def _set_reader_cache(self, reader: sqlite3.Connection) -> None:
+        reader.execute(f"PRAGMA cache_size = {-self._reader_cache_kib}")
 
     def open_sqlite(self) -> sqlite3.Connection:
         """Open a read-only connection of the driver. Raises `DatabaseGone` if the database is not the one it was."""

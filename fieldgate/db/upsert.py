@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import ColumnElement, Table
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine.interfaces import Dialect
 
 
@@ -35,4 +35,8 @@ def insert_missing(dialect: Dialect, table: Table) -> Any:
 
 
 def _insert(dialect: Dialect, table: Table) -> Any:
-    return (sqlite if dialect.name == "sqlite" else postgresql).insert(table)
+    if dialect.name == "sqlite":
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql  # not loaded when SQLite is used
+
+    return postgresql.insert(table)

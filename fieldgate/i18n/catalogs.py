@@ -5,9 +5,6 @@ from functools import cache
 from gettext import GNUTranslations, NullTranslations
 from pathlib import Path
 
-from babel.messages.mofile import write_mo
-from babel.messages.pofile import read_po
-
 from fieldgate.i18n.languages import SOURCE_LANGUAGE, Language
 
 LOCALE_DIR = Path(__file__).parent / "locale"
@@ -22,6 +19,9 @@ def load_catalog(language: Language) -> NullTranslations:
     """Return the translations of a language, with its plural rule; for English, the texts as they are."""
     if language is SOURCE_LANGUAGE:
         return NullTranslations()
+    from babel.messages.mofile import write_mo  # not needed where English is enough
+    from babel.messages.pofile import read_po
+
     with catalog_path(language).open("rb") as file:
         catalog = read_po(file)
     for message in list(catalog):

@@ -5,7 +5,6 @@ from functools import cache
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-import nh3
 from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context, select_autoescape
 from jinja2.runtime import Context
 from markupsafe import Markup, escape
@@ -181,6 +180,8 @@ def sanitize(html: str | None) -> Markup:
         return Markup()
     if len(html) > MAX_SANITIZED_CHARS or html.count("<") > MAX_SANITIZED_TAGS:
         return escape(to_plain_text(html[:MAX_SANITIZED_CHARS]))
+    import nh3  # a megabyte of a process that may never show a text with markup
+
     cleaned = nh3.clean(
         html,
         tags=SANITIZED_TAGS,

@@ -5,9 +5,8 @@ import mimetypes
 from collections.abc import Callable
 from functools import partial
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
-
-import swagger_ui
 
 from fieldgate import __version__
 from fieldgate.errors import NotFound
@@ -27,7 +26,7 @@ class StaticFiles:
 
     def __init__(self) -> None:
         own = Path(str(files("fieldgate.web") / "static"))
-        swagger = Path(swagger_ui.__file__).parent / "static"
+        swagger = _package_folder("swagger_ui") / "static"
         paths = [path for path in sorted(own.iterdir()) if path.is_file()]
         paths += [swagger / name for name in SWAGGER_FILES]
         self._contents: dict[str, Callable[[], bytes]] = {path.name: path.read_bytes for path in paths}
@@ -53,6 +52,14 @@ class StaticFiles:
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         text = "; charset=utf-8" if kind.startswith("text/") else ""
         return f"{kind}{text}".encode(), self._contents[name]()
+
+
+def _package_folder(name: str) -> Path:
+    """The folder of a package, which is not imported: only its files are needed."""
+    spec = find_spec(name)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"{name} is not installed.")
+    return Path(spec.origin).parent
 
 
 def _join_parts(folder: Path) -> bytes:

@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Any
 
 import msgspec
-import yaml
 
 from fieldgate import __version__
 from fieldgate.http.openapi.body_schemas import BodySchemas
@@ -25,23 +24,6 @@ from fieldgate.http.response.links import Link, encode, resolve_links
 from fieldgate.i18n.languages import names_in_english
 from fieldgate.pagination import DEFAULT_LIMIT, MAX_LIMIT
 
-API_DESCRIPTION = "\n".join(
-    (
-        "One API for humanitarian field data, with the same conventions everywhere.",
-        "",
-        f"* Lists are paged with `limit` (default {DEFAULT_LIMIT}, at most {MAX_LIMIT}) and `offset`; "
-        "follow `next` until it is null.",
-        "* Responses are JSON; browsers, and requests with `format=api`, get an HTML page.",
-        f"* `Accept-Language` selects {names_in_english()}, for error messages too.",
-        "* Unknown parameters and fields are ignored and listed in `Fieldgate-Ignored`; "
-        "with `Prefer: handling=strict` they are an error.",
-        "* `Authorization: Token …` and `Authorization: Bearer …` mean the same; `Basic` works too. "
-        "Invalid credentials are refused with 401 everywhere.",
-    )
-)
-
-
-_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # PyYAML may be built without its library in C
 _PLACEHOLDER_URL = b"http://base-url.invalid"  # in the prepared YAML
 
 
@@ -66,8 +48,11 @@ class OpenAPIDocument:
 
     @cached_property
     def _prepared_yaml(self) -> bytes:
+        import yaml  # slow to import, and nothing else needs it
+
+        dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # PyYAML may be built without its library in C
         document = msgspec.json.decode(self.as_json(_PLACEHOLDER_URL.decode()))
-        text: str = yaml.dump(document, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=110)
+        text: str = yaml.dump(document, Dumper=dumper, sort_keys=False, allow_unicode=True, width=110)
         return text.encode()
 
 
@@ -102,7 +87,7 @@ def _build_document(operations: Sequence[Operation]) -> dict[str, Any]:
         "info": {
             "title": "Fieldgate",
             "version": __version__,
-            "description": API_DESCRIPTION,
+            "description": _describe_api(),
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": Link(""), "description": "This service."}],
@@ -115,6 +100,22 @@ def _build_document(operations: Sequence[Operation]) -> dict[str, Any]:
             "securitySchemes": SECURITY_SCHEMES,
         },
     }
+
+
+def _describe_api() -> str:
+    lines = (
+        "One API for humanitarian field data, with the same conventions everywhere.",
+        "",
+        f"* Lists are paged with `limit` (default {DEFAULT_LIMIT}, at most {MAX_LIMIT}) and `offset`; "
+        "follow `next` until it is null.",
+        "* Responses are JSON; browsers, and requests with `format=api`, get an HTML page.",
+        f"* `Accept-Language` selects {names_in_english()}, for error messages too.",
+        "* Unknown parameters and fields are ignored and listed in `Fieldgate-Ignored`; "
+        "with `Prefer: handling=strict` they are an error.",
+        "* `Authorization: Token …` and `Authorization: Bearer …` mean the same; `Basic` works too. "
+        "Invalid credentials are refused with 401 everywhere.",
+    )
+    return "\n".join(lines)
 
 
 def _complete_arrays(schema: Any) -> None:
