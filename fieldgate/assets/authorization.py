@@ -116,8 +116,8 @@ class AssetAuthorizer:
             .where(assets.c.uid == bindparam("uid")),
         )
         is_named = users.c.username_key == bindparam("username_key")
-        named_and_public = union(select(users.c.id).where(is_named), public).subquery("who")
-        self._find_user = PreparedQuery(
+        all_three = union(user, select(users.c.id).where(is_named), public).subquery("who")
+        self._find_with_user = PreparedQuery(
             database,
             select(
                 *own_columns,
@@ -130,9 +130,9 @@ class AssetAuthorizer:
             )
             .outerjoin_from(assets, collections, collections.c.id == assets.c.parent_id)
             .outerjoin(users, is_named)
-            .join(named_and_public, true())
-            .outerjoin(assignments, _is_on_asset_of(named_and_public))
-            .where(assets.c.id == bindparam("asset_id")),
+            .join(all_three, true())
+            .outerjoin(assignments, _is_on_asset_of(all_three))
+            .where(assets.c.uid == bindparam("uid")),
         )
 
     async def authorize(self, uid: str, caller: Caller) -> AuthorizedAsset:
@@ -143,22 +143,29 @@ class AssetAuthorizer:
         scope = _to_scope(rows[0], ((*row[4:], None) for row in rows if row[4] is not None))
         return authorize_scope(rows[0][0], uid, caller, scope)
 
-    async def find_user(self, asset: AuthorizedAsset, username: str) -> UserOnAsset | None:
-        """Return a user, enabled or not, or the public, with the state of their permissions on the asset."""
-        rows = await self._find_user.all(asset_id=asset.id, username_key=username_key(username))
-        if not rows:  # deleted since it was authorized
-            raise asset_not_found(asset.uid)
+    async def authorize_with_user(
+        self, uid: str, caller: Caller, username: str
+    ) -> tuple[AuthorizedAsset, UserOnAsset | None]:
+        """Do the same, and return a user, enabled or not, or the public, with the state of their permissions."""
+        rows = await self._find_with_user.all(
+            uid=uid, user_id=effective_user_id(caller), username_key=username_key(username)
+        )
+        if not rows:
+            raise asset_not_found(uid)
+        found = ((*row[8:12], row[12] and msgspec.json.decode(row[12])) for row in rows if row[8] is not None)
+        scope = _to_scope(rows[0], found)
+        asset = authorize_scope(rows[0][0], uid, caller, scope)
         user_id, name, is_superuser, disabled_at = rows[0][4:8]
         if user_id is None:
-            return None
-        found = ((*row[8:12], row[12] and msgspec.json.decode(row[12])) for row in rows if row[8] is not None)
-        return UserOnAsset(
+            return asset, None
+        user = UserOnAsset(
             id=user_id,
             username=name,
             is_superuser=bool(is_superuser),
             is_disabled=disabled_at is not None,
-            state=_to_scope(rows[0], found).state_of(user_id),
+            state=scope.state_of(user_id),
         )
+        return asset, user
 
 
 def _is_on_asset_of(holders: Subquery) -> ColumnElement[bool]:

@@ -15,7 +15,7 @@ from fieldgate.permissions.catalogue import PARTIAL
 from fieldgate.permissions.explain import GRANTING_RULES, Explanation, MatchedRule, Need, Rule, explain
 from fieldgate.permissions.rules import PermissionState
 from fieldgate.permissions.schemas import ExplanationRecord, MatchedRecord
-from fieldgate.permissions.serializers import explanation_record
+from fieldgate.permissions.serializers import encoded_explanation, explanation_record
 from fieldgate.permissions.submission_filters import ANY_SUBMISSIONS
 from fieldgate.permissions.violations import RuleViolation
 from tests.permissions.permission_strategies import ASSIGNABLE, INVALID_CODENAMES, reachable_states
@@ -54,6 +54,28 @@ def _check(told: Explanation) -> None:
             assert translate(sentence, language)
     record = explanation_record(told, user=Link("/u/"), asset=Link("/a/"), asset_type=SURVEY, language=Language.ENGLISH)
     assert msgspec.json.decode(encode(record).replace(b"\x01", b"").replace(b"\x02", b""))["allowed"] is told.allowed
+
+
+@given(reachable_states(), st.sampled_from(sorted(TABLE)), st.booleans(), st.booleans(), st.sampled_from(Language))
+def test_encoded_explanation_is_that_of_the_record(
+    situation: Situation, codename: str, is_superuser: bool, is_disabled: bool, language: Language
+) -> None:
+    """Also the second time, when most of it is known, and for another user and asset."""
+    state, asset_type = situation
+    told = explain(state, codename, asset_type, is_superuser=is_superuser, is_disabled=is_disabled)
+    for user, asset in (("/users/amina/", "/assets/a1/"), ("/users/b o/", "/assets/a2/")):
+        record = explanation_record(told, user=Link(user), asset=Link(asset), asset_type=asset_type, language=language)
+        encoded = encoded_explanation(
+            state,
+            codename,
+            asset_type,
+            is_superuser=is_superuser,
+            is_disabled=is_disabled,
+            user_path=user,
+            asset_path=asset,
+            language=language,
+        )
+        assert bytes(encoded) == encode(record)
 
 
 @given(reachable_states())

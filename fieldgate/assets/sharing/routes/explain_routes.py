@@ -14,15 +14,13 @@ from fieldgate.assets.sharing.model.references import InvalidReference, Referenc
 from fieldgate.assets.sharing.routes.constants import ASSIGNMENTS_PATH, TAG
 from fieldgate.errors import Forbidden, ValidationError
 from fieldgate.http.operations import get
-from fieldgate.http.response.links import Link
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
 from fieldgate.permissions.catalogue import BY_CODENAME
-from fieldgate.permissions.explain import explain
 from fieldgate.permissions.rules import PermissionState
 from fieldgate.permissions.schemas import ExplanationRecord
-from fieldgate.permissions.serializers import explanation_record
+from fieldgate.permissions.serializers import encoded_explanation
 
 _API_URL = "http://127.0.0.1:8000/api/v2"
 _EXAMPLE: dict[str, Any] = {
@@ -68,35 +66,40 @@ async def assignment_explanation(
     caller: Caller,
     language: Language,
     authorizer: AssetAuthorizer,
-) -> ExplanationRecord:
-    asset = await authorizer.authorize(uid, caller)
-    username = _parse_field("user", "users", query.user)
-    permission = _parse_field("permission", "permissions", query.permission)
-    if permission not in BY_CODENAME:
-        raise ValidationError(
-            {"permission": [Message("There is no permission {codename}.", codename=permission[:100])]}
-        )
-    user = await authorizer.find_user(asset, username)
+) -> msgspec.Raw:
+    try:
+        username, permission = _parse_question(query)
+    except ValidationError:
+        await authorizer.authorize(uid, caller)  # without access to the asset, 404 is the answer to any question
+        raise
+    asset, user = await authorizer.authorize_with_user(uid, caller, username)
     if not asset.may_manage and (user is None or user.id not in (caller.id, PUBLIC_USER_ID)):
         raise Forbidden(
             Message("Only those who manage this asset can ask about others. Ask about yourself, or the public.")
         )
     if user is None or (user.is_disabled and not _has_any(user.state)):
         raise ValidationError({"user": [user_not_found_message(username)]})
-    explanation = explain(
+    return encoded_explanation(
         user.state,
         permission,
         asset.asset_type,
         is_superuser=user.is_superuser and (caller.is_superuser or user.id == caller.id),
         is_disabled=user.is_disabled,
-    )
-    return explanation_record(
-        explanation,
-        user=Link(user_path(user.username)),
-        asset=Link(asset_path(uid)),
-        asset_type=asset.asset_type,
+        user_path=user_path(user.username),
+        asset_path=asset_path(uid),
         language=language,
     )
+
+
+def _parse_question(query: ExplanationFilters) -> tuple[str, str]:
+    """Return the username and the codename of the permission."""
+    username = _parse_field("user", "users", query.user)
+    permission = _parse_field("permission", "permissions", query.permission)
+    if permission not in BY_CODENAME:
+        raise ValidationError(
+            {"permission": [Message("There is no permission {codename}.", codename=permission[:100])]}
+        )
+    return username, permission
 
 
 def _has_any(state: PermissionState) -> bool:
