@@ -8,7 +8,7 @@ import msgspec
 from benchmarks.processes import PROGRAM, output_of
 
 TIMEOUT_SECONDS = 2 * 60 * 60
-_METADATA_FILE = "made.json"
+_METADATA_FILE = "made-with-index.json"
 
 
 class DemoData(msgspec.Struct, frozen=True):

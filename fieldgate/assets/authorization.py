@@ -104,7 +104,7 @@ class AssetAuthorizer:
         collections = assets.alias()
         own_columns = (assets.c.id, assets.c.asset_type, assets.c.owner_id, collections.c.owner_id)
         public = select(literal_column(str(PUBLIC_USER_ID), Integer))
-        # A join for each user: with both in an IN list, SQLite may read the assignments of all users.
+        # A join for each user: with all of them in an IN list, SQLite may read the assignments of all users.
         user = select(bindparam("user_id", type_=Integer).label("id"))
         user_and_public = union(user, public).subquery("who")
         self._find = PreparedQuery(
@@ -146,7 +146,10 @@ class AssetAuthorizer:
     async def authorize_with_user(
         self, uid: str, caller: Caller, username: str
     ) -> tuple[AuthorizedAsset, UserOnAsset | None]:
-        """Do the same, and return a user, enabled or not, or the public, with the state of their permissions."""
+        """Return the asset, and a user, enabled or not, or the public, with the state of their permissions on it.
+
+        Raise `NotFound` if the asset does not exist or the caller cannot view it.
+        """
         rows = await self._find_with_user.all(
             uid=uid, user_id=effective_user_id(caller), username_key=username_key(username)
         )

@@ -51,7 +51,8 @@ ENGINE_CACHED_STATEMENTS = 100  # of a connection of the engine; its default
 CONNECT_TIMEOUT = 5  # seconds to get a connection from the pool
 COMMAND_TIMEOUT = 30  # seconds per statement
 
-READER_CACHE_KIB, LARGE_READER_CACHE_KIB = 2000, 8000  # of the file in memory, for the reader on the event loop
+# What the reader on the event loop keeps of the file in memory: the default of SQLite, or more.
+READER_CACHE_KIB, LARGE_READER_CACHE_KIB = 2000, 8000
 _SQLITE_OPTIONS = {"isolation_level": None}  # no implicit BEGIN by the driver
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode = WAL",

@@ -14,6 +14,8 @@ import msgspec
 DIGEST_BYTES = 16
 # Their rows are made from other rows of the same database. They do not count, and are not copied to another one.
 REBUILT_TABLES = frozenset({"event_indexes", "event_index_parts"})
+# Made from other rows, too, but copied: a process makes them only together with the others. They do not count either.
+_DERIVED_TABLES = frozenset({"name_orders"})
 _MODULUS = 1 << (8 * DIGEST_BYTES)
 _FETCHED_ROWS = 200  # at a time; a row can have a file of many megabytes
 
@@ -45,7 +47,8 @@ class TableDigest(NamedTuple):
 
 def database_digest(tables: Mapping[str, TableDigest]) -> str:
     """One digest for all tables. Tables without rows do not count, so that a newer schema does not change it."""
-    counted = [name for name in sorted(tables) if tables[name].rows and name not in REBUILT_TABLES]
+    uncounted = REBUILT_TABLES | _DERIVED_TABLES
+    counted = [name for name in sorted(tables) if tables[name].rows and name not in uncounted]
     lines = [f"{name} {tables[name].rows} {tables[name].text}\n" for name in counted]
     return hashlib.blake2b("".join(lines).encode(), digest_size=DIGEST_BYTES).hexdigest()
 

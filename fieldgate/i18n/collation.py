@@ -8,6 +8,10 @@ from functools import cache
 
 from fieldgate.i18n.languages import Language
 
+# Of the ICU library, which is not loaded to ask it. With a new version, stored orders of names are not used any more:
+# add a migration that computes them again, as 0018 did.
+ICU_VERSION = "77.1"
+
 
 def collation_key(text: str, language: Language) -> bytes:
     """Return the key to order texts by in a language. Equal keys mean that the language does not tell them apart."""

@@ -29,7 +29,7 @@ from fieldgate.permissions.schemas import (
 from fieldgate.permissions.sentences import effect_reason, need_sentence, rule_sentence
 from fieldgate.permissions.submission_filters import ANY_SUBMISSIONS, PARTIALLY_GRANTABLE, Filters
 
-_known_explanations = BoundedCache[tuple[object, ...], Sequence[bytes]](1024)
+_known_explanations = BoundedCache[tuple[object, ...], Sequence[bytes]](1024)  # of about 2 KB
 _NO_PATH = encode_path("")
 
 

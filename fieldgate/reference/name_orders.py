@@ -1,6 +1,9 @@
 """Stored orders of names. Ordering names needs ICU, and processes that do not load it are 11 MB smaller.
 
-An order is stored with a digest of the names it is for. It is not used for other names, so it cannot be stale.
+An order is stored with a digest of the names it is for and of the version of ICU, and is not used for others: it cannot
+be stale. Without an order that can be used, it is computed, until one is stored with the next change of the names. An
+earlier release, for example, changes names without storing an order. A process that has just created or upgraded the
+database has loaded ICU for the migration.
 """
 
 import hashlib
@@ -9,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.i18n.collation import collation_key
+from fieldgate.i18n.collation import ICU_VERSION, collation_key
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import in_language
 
@@ -54,4 +57,4 @@ def _order(names: Names, language: Language) -> list[int]:
 
 
 def _digest(names: Names) -> str:
-    return hashlib.sha256(msgspec.json.encode(sorted(names.items()))).hexdigest()
+    return hashlib.sha256(msgspec.json.encode((ICU_VERSION, sorted(names.items())))).hexdigest()

@@ -83,8 +83,9 @@ class ReferenceStore:
         given = {values["id"]: values for values in map(msgspec.structs.asdict, rows)}
         changed = [values for number, values in given.items() if held.get(number) != values]
         if changed:
+            # First: writers wait for this row before they have locked any other, so they cannot wait for each other.
+            await self._data_versions.bump(connection, TOPIC)
             await connection.execute(upsert(connection.dialect, table), changed)
             orders = name_order_rows(table.name, {**held, **given}.values())
             await connection.execute(upsert(connection.dialect, name_orders), orders)
-            await self._data_versions.bump(connection, TOPIC)
         return len(changed)

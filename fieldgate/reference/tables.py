@@ -33,7 +33,7 @@ disaster_types = Table(
     Column("original_language", String(2), nullable=False),
 )
 
-# Derived from the two others; a row is only used while its digest is that of the names.
+# Derived from the two others: `name_orders.py`.
 name_orders = Table(
     "name_orders",
     metadata,

@@ -95,6 +95,9 @@ async def test_explain_authorization(start: StartService) -> None:
         ):  # fmt: skip
             answer = await service.get(path(asset, about.username, "change_asset"), headers=asking.headers)
             assert answer.status_code == status, (asking, about)
+        for hidden in (path(asset, "nobody", "view_asset"), path(asset, owner.username, "fly")):
+            answer = await service.get(hidden, headers=stranger.headers)
+            assert answer.status_code == 404, "without access to the asset, whatever the question is"
         unknown = await service.get(path(asset, "nobody", "view_asset"), headers=viewer.headers)
         assert unknown.status_code == 403, "the response does not disclose whether a user exists"
         await world.grant(public, asset, "view_asset")

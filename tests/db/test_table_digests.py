@@ -33,3 +33,4 @@ def test_tables_matter() -> None:
     assert database_digest({"a": one}) != database_digest({"b": one})
     assert database_digest({"a": one}) == database_digest({"a": one, "empty": TableDigest()})
     assert database_digest({"a": one}) == database_digest({"a": one, **dict.fromkeys(REBUILT_TABLES, one)})
+    assert database_digest({"a": one}) == database_digest({"a": one, "name_orders": one})

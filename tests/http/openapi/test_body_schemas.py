@@ -62,4 +62,4 @@ def test_operations_can_share_a_body() -> None:
 
 def test_names_must_not_collide() -> None:
     with pytest.raises(ValueError, match="UploadForm is the name of a struct"):
-        OpenAPIDocument([*operations_with(Upload), *operations_with(UploadForm)])
+        OpenAPIDocument([*operations_with(Upload), *operations_with(UploadForm)]).as_json("")

@@ -24,8 +24,12 @@ def upgrade() -> None:
             name, sa.column("id", sa.Integer()), sa.column("names", sa.JSON()), sa.column("original_language")
         )
         found = connection.execute(sa.select(table)).mappings()
-        # An order that this computes differently one day has another digest and is not used.
-        connection.execute(sa.insert(orders), name_order_rows(name, found))
+        # Computed with the code of the release that runs the migration, because others would not use the order.
+        rows = [
+            {key: row[key] for key in ("table_name", "language", "digest", "ids")}
+            for row in name_order_rows(name, found)
+        ]
+        connection.execute(sa.insert(orders), rows)
 
 
 def downgrade() -> None:
