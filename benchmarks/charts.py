@@ -75,26 +75,27 @@ def draw_targets(report: Report, file: Path) -> None:
 def draw_growth(title: str, x_label: str, y_label: str, lines: Mapping[str, Points], file: Path) -> None:
     """Lines over a growing quantity. Both axes are logarithmic, so constant costs are flat."""
     chart = pygal.XY(
-        **_COMMON,
+        **{**_COMMON, "legend_at_bottom_columns": 2},  # names are long
         title=title,
         x_title=x_label,
         y_title=y_label,
         logarithmic=True,
         width=900,
-        height=560,
+        height=600,
+        margin_right=50,  # for the end of the last label
+        margin_bottom=40,
         dots_size=4,
         value_formatter=lambda figure: f"{figure:,.3g}",
-        x_value_formatter=lambda power: f"{10**power:,.0f}",
+        x_value_formatter=lambda place: f"{place:,.0f}",
     )
-    # pygal has a logarithmic y axis only, so x values are converted here.
-    places = sorted({place for points in lines.values() for place, _ in points})
-    chart.x_labels = [math.log10(place) for place in places]
+    chart.x_labels = sorted({place for points in lines.values() for place, _ in points})
+    chart.xrange = (chart.x_labels[0], chart.x_labels[-1])
     figures = [figure for points in lines.values() for _, figure in points]
     lowest, highest = (math.floor(math.log10(min(figures))), math.ceil(math.log10(max(figures))))
     chart.y_labels = [10.0**power for power in range(lowest, max(highest, lowest + 1) + 1)]
     chart.range = (chart.y_labels[0], chart.y_labels[-1])
     for name, points in lines.items():
-        chart.add(name, [(math.log10(place), figure) for place, figure in points])
+        chart.add(name, points)
     _write(chart, file)
 
 
