@@ -166,8 +166,7 @@ class EventExporter:
             count, batch = await snapshot.matching_ids(filters, scope, language, PageRequest(ID_BATCH_SIZE, offset))
             ids.extend(batch)
             await asyncio.sleep(0)
-        renderer = DocumentRenderer(snapshot.reference_data, language)
-        return _ExportState(ids, snapshot.index_version.version, renderer, started_at)
+        return _ExportState(ids, snapshot.index_version.version, snapshot.renderer(language), started_at)
 
     async def _refresh_state(
         self, old: _ExportState, filters: EventFilters, scope: ViewerScope, language: Language

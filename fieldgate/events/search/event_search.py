@@ -110,6 +110,10 @@ class EventSnapshot:
         self._unfinished_orderings = unfinished_orderings(index_version.format)
         self._renderers = {language: DocumentRenderer(reference_data, language) for language in Language}
 
+    def renderer(self, language: Language) -> DocumentRenderer:
+        """Renders documents in a language. It keeps what it has made from the reference data; threads can share it."""
+        return self._renderers[language]
+
     def render(self, template: bytes, language: Language, scope: ViewerScope) -> bytes:
         """Render a template as a caller may see it."""
         return self._renderers[language].templates.render(template, scope)
