@@ -136,7 +136,9 @@ def _resolve_free_address(host: str, port: int) -> str:
         raise click.BadParameter(f"{host} cannot be resolved.", param_hint="--host") from None
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            message = f"Port {port} is used by another program. Stop it, or choose another port with --port."
+            message = (
+                f"Port {port} is used by another program. Stop it, or choose another port: --port, or PORT= of make."
+            )
         else:
             message = f"Port {port} of {host} cannot be used: {error.strerror}."
         raise click.ClickException(message) from None

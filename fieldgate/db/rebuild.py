@@ -181,7 +181,8 @@ class Rebuilder(Generic[Row]):
             if not changed.rowcount:
                 await connection.execute(insert(rebuilds).values(name=self._stored.name, **state._asdict()))
         if state.total:
-            log.info("rebuilding %s in format %d: %d rows", self._stored.name, self._stored.format, state.total)
+            name, format_ = self._stored.name, self._stored.format
+            log.info("looking for %s in another format than %d: %d rows", name, format_, state.total)
         return state
 
     async def _run_batches(self, state: RebuildState, on_progress: ProgressCallback, *, pauses: bool) -> None:

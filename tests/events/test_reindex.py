@@ -175,7 +175,7 @@ async def test_log_of_a_rebuild_without_old_events(database: Database, caplog: p
     await event_rebuilder(database, DataVersions(database)).run_in_background()
     count = len(EVENTS)
     assert caplog.messages == [
-        f"rebuilding events in format {EVENT_FORMAT}: {count} rows",
+        f"looking for events in another format than {EVENT_FORMAT}: {count} rows",
         f"all {count} rows of events had format {EVENT_FORMAT} already",
     ]
 
