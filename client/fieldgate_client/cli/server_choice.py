@@ -52,6 +52,11 @@ def choose_server(
         chosen = parse_server_url(own_url)
         stored = servers.at(chosen)
     elif servers.default:
+        if environment.get("FIELDGATE_TOKEN", "").strip() and not token_file:  # it may be of another user
+            raise UsageError(
+                "FIELDGATE_TOKEN is set, but not the server that it belongs to. Set FIELDGATE_URL, or unset "
+                "FIELDGATE_TOKEN to go on with the login that is stored."
+            )
         stored = servers.named(servers.default)
         chosen = stored.url
     else:

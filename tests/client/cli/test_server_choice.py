@@ -35,7 +35,6 @@ ENVIRONMENT = {"FIELDGATE_URL": "https://env.example/", "FIELDGATE_TOKEN": " env
         ({"url": "http://field.example/api/v2/event/"}, {}, ("http://field.example", "")),
         ({"url": "https://kobo.example/k/api/v2/assets/"}, {}, ("https://kobo.example/k", "kobo-token")),
         ({"url": "https://kobo.example/api/v2/assets/"}, {}, ("https://kobo.example", "")),
-        ({}, {"FIELDGATE_TOKEN": "env-token"}, ("https://field.example", "field-token")),
     ],
 )
 def test_choice(options: dict[str, str], environment: dict[str, str], expected: tuple[str, str]) -> None:
@@ -74,8 +73,12 @@ def test_wrong_choices() -> None:
 
 
 def test_token_without_a_server_is_not_used() -> None:
-    assert "set FIELDGATE_URL" in unused_token_note({"FIELDGATE_TOKEN": "x"})
+    alone = {"FIELDGATE_TOKEN": "x"}
+    assert "set FIELDGATE_URL" in unused_token_note(alone)
     assert not unused_token_note(ENVIRONMENT)
+    assert choose_server(SERVERS, name="kobo", environment=alone).token == "kobo-token"
+    with pytest.raises(UsageError, match="Set FIELDGATE_URL"):  # it would go on as another user
+        choose_server(SERVERS, environment=alone)
 
 
 def test_token_file(tmp_path: Path) -> None:
