@@ -119,6 +119,7 @@ class AssetLists:
         """Read a list and the rows of a page in one snapshot, and keep the ids."""
         query = ids_in_order(self._database, caller, key.search, MAX_CACHED_IDS + 1)
         async with self._database.read_transaction() as connection:
+            await _limit_statement_cache(connection, key.search)
             stored = (await connection.execute(query)).scalar_one()
             ids = array("q", [] if stored is None else _ids_decoder.decode(stored))
             if len(ids) > MAX_CACHED_IDS:
@@ -133,6 +134,7 @@ class AssetLists:
         self, connection: AsyncConnection, key: ListKey, caller: Caller, page: PageRequest
     ) -> AssetPage:
         """Count a list and read the ids of a page only."""
+        await _limit_statement_cache(connection, key.search)
         query = listed_ids(caller, key.search, is_sqlite=self._database.is_sqlite)
         count, found = await paginate(connection, query, page, order_by=list_order(key.search))
         if count <= MAX_CACHED_IDS:
@@ -150,6 +152,12 @@ class AssetLists:
         found = await connection.run_sync(self._rows.execute, ids=ids, user_id=key.user_id)
         by_id = _by_id(found)
         return PageHead._make(found[0][:_HEAD_LENGTH]), [by_id[id_] for id_ in ids]
+
+
+async def _limit_statement_cache(connection: AsyncConnection, search: AssetSearch) -> None:
+    """Keep searches with expressions out of SQLAlchemy's cache: each form of one is a new statement of up to 400 KB."""
+    if search.expression is not None:
+        await connection.execution_options(compiled_cache=None)
 
 
 def _by_id(found: Sequence[Sequence[Any]]) -> dict[int, ListedAsset]:

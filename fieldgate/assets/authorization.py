@@ -155,18 +155,20 @@ class AssetAuthorizer:
         )
         if not rows:
             raise asset_not_found(uid)
-        found = ((*row[8:12], row[12] and msgspec.json.decode(row[12])) for row in rows if row[8] is not None)
-        scope = _to_scope(rows[0], found)
-        asset = authorize_scope(rows[0][0], uid, caller, scope)
+        given = [row[8:] for row in rows if row[8] is not None]
+        # Filters are decoded later: the time until a refusal must not tell whether somebody has some.
+        without_filters = _to_scope(rows[0], ((*assignment[:4], None) for assignment in given))
+        asset = authorize_scope(rows[0][0], uid, caller, without_filters)
         user_id, name, is_superuser, disabled_at = rows[0][4:8]
         if user_id is None:
             return asset, None
+        found = ((*assignment[:4], assignment[4] and msgspec.json.decode(assignment[4])) for assignment in given)
         user = UserOnAsset(
             id=user_id,
             username=name,
             is_superuser=bool(is_superuser),
             is_disabled=disabled_at is not None,
-            state=scope.state_of(user_id),
+            state=_to_scope(rows[0], found).state_of(user_id),
         )
         return asset, user
 

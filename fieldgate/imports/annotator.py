@@ -39,7 +39,7 @@ class WorkbookAnnotator:
             raise ServiceUnavailable from None
         except FormRejected as rejection:
             raise NotFound(rejection.error) from None
-        except (OSError, EOFError):  # the machine is out of processes or memory, or the fork server was killed
+        except OSError:  # such as SandboxNotStarted
             log.exception("the sandbox could not be started")
             raise ServiceUnavailable from None
         except runner.SandboxFailure as failure:

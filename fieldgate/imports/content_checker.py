@@ -100,7 +100,7 @@ class SandboxContentChecker:
             return await self._sandbox.run(partial(runner.parse_content_in_sandbox, encoded))
         except SandboxClosed:
             raise ServiceUnavailable(STOPPING) from None
-        except (OSError, EOFError):  # the machine is out of processes or memory, or the fork server was killed
+        except OSError:  # such as SandboxNotStarted
             log.exception("the sandbox could not be started")
             raise ServiceUnavailable from None
         except runner.SandboxFailure as failure:

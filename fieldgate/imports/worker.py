@@ -17,7 +17,7 @@ from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.results import ResultWriter
 from fieldgate.imports.sandbox import runner
 from fieldgate.imports.store import TOPIC, ImportStore, Job, LostLease
-from fieldgate.imports.xlsform import FormRejected
+from fieldgate.imports.xlsform import Form, FormRejected, Library
 from fieldgate.settings import Settings
 
 MAX_ATTEMPTS = 3
@@ -25,6 +25,8 @@ POLL_SECONDS = 0.02  # between checks for new imports, which take microseconds
 CLAIM_INTERVAL_SECONDS = 1.0  # between attempts to claim without new imports: leases expire silently
 PURGE_INTERVAL_SECONDS = 60 * 60
 RETRY_DELAY_SECONDS = 2.0  # after the database could not be reached
+MAX_STARTS = 5  # of a sandbox process, before the import is left to the next attempt
+START_DELAY_SECONDS = 1.0  # between starts of a sandbox process that fail
 
 TOO_MANY_ATTEMPTS = PluralMessage(
     "The file could not be read in {count} attempt. Simplify it, or contact the operator of this service.",
@@ -147,6 +149,8 @@ class ImportWorker:
             await self._process(job)
         except LostLease:
             log.warning("import %s was claimed by another worker", job.uid)
+        except runner.SandboxNotStarted as error:
+            log.error("import %s is tried again when its lease ends: %s", job.uid, error)
         except Exception as error:
             if is_unavailable(error):
                 raise
@@ -163,7 +167,7 @@ class ImportWorker:
         done = asyncio.Event()
         renewing = asyncio.create_task(self._renew_lease(job, done))
         try:
-            parsed = await asyncio.to_thread(runner.parse_in_sandbox, job.data, job.title, self._limits, job.asset_uid)
+            parsed = await self._parse(job)
         except FormRejected as rejection:
             await self._write_with_retries(job, partial(self._results.fail, job, rejection))
         except runner.SandboxFailure as failure:
@@ -176,6 +180,21 @@ class ImportWorker:
             # An event, not a cancellation: cancelling a running statement would lose the connection.
             done.set()
             await renewing
+
+    async def _parse(self, job: Job) -> Form | Library:
+        """Parse the file in the sandbox. If no process can be started, nothing is wrong with the file: try again."""
+        starts = 1
+        while True:
+            try:
+                return await asyncio.to_thread(
+                    runner.parse_in_sandbox, job.data, job.title, self._limits, job.asset_uid
+                )
+            except runner.SandboxNotStarted as error:
+                if starts == MAX_STARTS or self._stopping.is_set():
+                    raise
+                log.warning("no process could be started for import %s yet: %s", job.uid, error)
+            starts += 1
+            await _wait(self._stopping, START_DELAY_SECONDS)
 
     async def _write_with_retries(self, job: Job, write: Callable[[], Awaitable[None]]) -> None:
         """Store a result, and retry while the database is unavailable or full.

@@ -32,6 +32,7 @@ from fieldgate.settings import Settings
 from tests.assets.sharing.sharing_team import SharingTeam, last_segment
 from tests.conftest import Service, StartService
 from tests.imports.sandbox import failing_readers
+from tests.imports.sandbox.fork_servers import killing_fork_servers
 from tests.imports.workbooks import SURVEY, xlsx
 from tests.web.page_client import visible_text
 
@@ -377,6 +378,22 @@ async def test_sandbox_failures_are_explained(
     messages = (await harness.import_workbook(xlsx()))["messages"]
     assert messages["error_type"] == error_type
     assert messages["error"].startswith(message)
+
+
+async def test_import_outlives_its_fork_servers(harness: ImportHarness) -> None:
+    with killing_fork_servers(2) as killed:
+        assert (await harness.import_workbook(xlsx()))["status"] == "complete"
+    assert len(killed) == 2
+
+
+async def test_import_is_left_to_the_next_attempt_if_nothing_starts(
+    harness: ImportHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fieldgate.imports.worker.MAX_STARTS", 1)
+    url = await harness.send(xlsx())
+    with killing_fork_servers(1):
+        assert await harness.worker.process_one()
+    assert (await harness.get(url))["status"] == "processing", "until its lease ends"
 
 
 async def test_too_many_attempts_fail_the_import(harness: ImportHarness, database_url: str) -> None:

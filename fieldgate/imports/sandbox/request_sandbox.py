@@ -41,8 +41,7 @@ class RequestSandbox:
     async def run(self, call: SandboxCall[Result]) -> Result:
         """Run a call in a thread, inside a `slot`. If the request is cancelled, its process ends.
 
-        Raise SandboxClosed, SandboxFailure, OSError or EOFError if the process cannot be started, and what the call
-        raises.
+        Raise SandboxClosed, and what the call raises: SandboxNotStarted, SandboxFailure and others.
         """
         if self._is_closed:
             raise SandboxClosed

@@ -83,6 +83,10 @@ class SandboxFailure(Exception):
         self.aborted = aborted
 
 
+class SandboxNotStarted(OSError):
+    """No process could be started: the fork server was killed, or the machine is out of processes or memory."""
+
+
 class _Rejection(msgspec.Struct):
     error_type: str
     error: Message
@@ -107,7 +111,8 @@ def parse_in_sandbox(
 ) -> xlsform.Form | xlsform.Library:
     """Run `xlsform.parse_workbook` in a sandbox process. Blocks: call it from a thread.
 
-    Raise FormRejected if the workbook is not valid, SandboxFailure if the process ended without a result.
+    Raise FormRejected if the workbook is not valid, SandboxFailure if the process ended without a result, and
+    SandboxNotStarted if there was none.
     """
     parsed = _run_with_both_readers(xlsform.parse_workbook, (data, name, asset_uid), limits)
     if isinstance(parsed, bytes):  # the process is not trusted
@@ -191,11 +196,7 @@ def run_in_process(
 def _receive_result(
     parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits, on_start: OnStart | None
 ) -> _Result:
-    receiver, sender = _context.Pipe(duplex=False)
-    process = _context.Process(target=_child_main, args=(sender, parse, arguments, limits), daemon=True)
-    with _without_main_module():
-        process.start()
-    sender.close()
+    receiver, process = _start_process(parse, arguments, limits)
     if on_start is not None:
         on_start(process)
     # The process may send half a result and hang. The end of the process ends recv_bytes.
@@ -217,6 +218,23 @@ def _receive_result(
         process.kill()
         process.join()
         receiver.close()
+
+
+def _start_process(
+    parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits
+) -> tuple[Connection, ForkServerProcess]:
+    """Start a process, and return it with the end of the pipe that receives its result."""
+    receiver, sender = _context.Pipe(duplex=False)
+    process = _context.Process(target=_child_main, args=(sender, parse, arguments, limits), daemon=True)
+    try:
+        with _without_main_module():
+            process.start()
+    except (OSError, EOFError) as error:
+        receiver.close()
+        raise SandboxNotStarted(f"{type(error).__name__}: {error}") from error
+    finally:
+        sender.close()
+    return receiver, process
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from fieldgate.imports.sandbox import runner
 from fieldgate.imports.sandbox.watchdog import can_watch_memory
 from fieldgate.imports.xlsform import Form
 from tests.imports.sandbox import failing_readers
+from tests.imports.sandbox.fork_servers import killing_fork_servers
 from tests.imports.xlsform.workbooks import Rows, xls
 
 MEBIBYTE = 1024 * 1024
@@ -157,3 +158,10 @@ def test_long_path_of_the_temporary_folder(tmp_path: Path) -> None:
         assert ran.returncode == 0, ran.stderr
         assert ran.stdout.split() == ["1", str(folder)]
         assert list(Path(short).iterdir()) == list(folder.iterdir()) == []
+
+
+def test_killed_fork_server_is_not_a_failure_of_the_file() -> None:
+    with killing_fork_servers(1) as killed, pytest.raises(runner.SandboxNotStarted):
+        runner.parse_in_sandbox(CSV, "form", LITTLE_MEMORY)
+    assert len(killed) == 1
+    assert isinstance(runner.parse_in_sandbox(CSV, "form", LITTLE_MEMORY), Form)
