@@ -7,9 +7,9 @@ if holder is None:
     holder = ...  # read it with a `PreparedQuery`
     current.put(digest, holder)
 
-`PRAGMA data_version` of the connection that reads changes with each commit of any other connection, and the reader
-makes none. So a value is exactly what a query would return now, at a third of its cost. It needs no topic that writers
-would have to raise: a row that somebody changes by hand counts, too.
+`Database.commit_state` differs after each commit of any connection. So a value is exactly what a query would return
+now, at a fraction of its cost. It needs no topic that writers would have to raise: a row that somebody changes by hand
+counts, too.
 
 On PostgreSQL nothing is cached. What tells of a commit there arrives later than the commit (LISTEN), or is a query
 itself, which costs as much as the query that it would save.
@@ -34,7 +34,7 @@ class CommitCache(Generic[Key, Value]):
         self._max_entries = max_entries if database.is_sqlite else 0
         self._values = BoundedCache[Key, Value](self._max_entries)
         self._reader: sqlite3.Connection | None = None
-        self._state = 0
+        self._state: object = None
 
     def current(self) -> BoundedCache[Key, Value]:
         """Return the values read since the last commit. On PostgreSQL there are none, and none are stored.
@@ -45,7 +45,7 @@ class CommitCache(Generic[Key, Value]):
         if not self._database.is_sqlite:
             return self._values
         reader = self._database.sqlite_reader()
-        state = reader.execute("PRAGMA data_version").fetchone()[0]
+        state = self._database.commit_state()
         if state != self._state or reader is not self._reader:
             self._values = BoundedCache(self._max_entries)
             self._reader, self._state = reader, state

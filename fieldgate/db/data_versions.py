@@ -54,7 +54,7 @@ class DataVersions:
         self._versions: dict[str, int] = {}
         # Changes when the database went back to an earlier state: then a cache of a higher version is not valid either.
         self.generation = 0
-        self._sqlite_state: int | None = None
+        self._sqlite_state: object = None
         self._sqlite_reader: sqlite3.Connection | None = None
         self._last_heard = float("-inf")
         # Versions this process wrote, and the loop time until which they may not have been committed or received.
@@ -106,7 +106,7 @@ class DataVersions:
 
     def _refresh_from_sqlite(self) -> None:
         reader = self._database.sqlite_reader()
-        state = reader.execute("PRAGMA data_version").fetchone()[0]
+        state = self._database.commit_state()
         if state != self._sqlite_state or reader is not self._sqlite_reader:
             self._receive(dict(reader.execute(_SELECT_VERSIONS).fetchall()), self._versions)
             self._sqlite_state, self._sqlite_reader = state, reader

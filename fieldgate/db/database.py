@@ -38,6 +38,7 @@ from fieldgate.db.open_files import GENERATION, WATCH_SECONDS, KnownIdentity, Op
 from fieldgate.db.outages import DatabaseGone, is_broken_connection
 from fieldgate.db.postgres_url import PostgresURL
 from fieldgate.db.tables import Timestamp, now
+from fieldgate.db.wal_index import WalIndex, map_wal_index
 
 if TYPE_CHECKING:
     import asyncpg  # not at run time: not loaded when SQLite is used
@@ -95,6 +96,7 @@ class Database:
         self._write_lock: AbstractAsyncContextManager[Any] = asyncio.Lock() if self.is_sqlite else nullcontext()
         self._group_committer: GroupCommitter | None = None
         self._reader: sqlite3.Connection | None = None
+        self._wal_index: WalIndex | None = None  # of the reader
         self._reader_cache_kib = READER_CACHE_KIB
         self._pool: asyncpg.Pool | None = None
         self._pool_lock = asyncio.Lock()
@@ -170,12 +172,36 @@ class Database:
         """Return a read-only connection of the driver, for queries of microseconds on the event loop.
 
         In WAL mode, readers do not wait for writers, so a lookup by key takes less time than a switch to a thread.
+        Fetch all rows at once: while a cursor is open, later statements see the same state as it does.
         """
         if self._reader is None:
-            self._reader = self.open_sqlite()
-            self._set_reader_cache(self._reader)
-            self._files.held = self._files.latest
+            reader = self.open_sqlite()
+            try:
+                self._set_reader_cache(reader)
+                index = map_wal_index(reader, str(self.url.database))
+            except BaseException:
+                reader.close()
+                raise
+            self._reader, self._wal_index, self._files.held = reader, index, self._files.latest
         return self._reader
+
+    def commit_state(self) -> object:
+        """Return what differs after each commit of any connection to the SQLite file, until the reader is another one.
+
+        It costs no statement, if possible. A statement of the reader that follows sees this state or a later one.
+        """
+        reader = self.sqlite_reader()
+        if self._wal_index is not None:
+            return self._wal_index.header()
+        return reader.execute("PRAGMA data_version").fetchone()[0]
+
+    def _close_reader(self) -> None:
+        index, self._wal_index = self._wal_index, None
+        if index is not None:
+            index.close()
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = self._files.held = None
 
     def enlarge_reader_cache(self) -> None:
         """Keep more of the file in memory, for queries that read rows all over it. No effect with PostgreSQL."""
@@ -227,9 +253,7 @@ class Database:
     async def drop_connections(self) -> None:
         """Close all connections. Those in use are closed when they are given back."""
         self._files.forget()
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = self._files.held = None
+        self._close_reader()
         if self._group_committer is not None:
             self._group_committer.drop_connections()
         if self._pool is not None:
@@ -310,9 +334,7 @@ class Database:
         if self._group_committer is not None:
             await self._group_committer.close()
             self._group_committer = None
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = self._files.held = None
+        self._close_reader()
         if self._pool is not None:
             await self._pool.close()
             self._pool = None
