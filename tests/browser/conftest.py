@@ -4,14 +4,16 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.browser.chromium import Visitor, launch_chromium, watched_page
+from tests.browser.chromium import NAVIGATION_TIMEOUT_MS, Visitor, launch_chromium, watched_page
 from tests.browser.demo_site import DemoSite, create_large_form, serve_demo_site
 from tests.browser.html_validation import HTMLValidator
 from tests.browser.page_inspection import PageVisitor
 
 OpenPage = Callable[[Visitor], Page]
+
+expect.set_options(timeout=NAVIGATION_TIMEOUT_MS)  # the API documentation took more than 5 s on a busy machine
 
 
 @pytest.fixture(scope="session")
