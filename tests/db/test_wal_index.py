@@ -26,6 +26,11 @@ def _connect(path: Path) -> sqlite3.Connection:
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not tell what is open")
 
 
+def _output_of(script: str) -> str:
+    """What a script prints in another process."""
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+
+
 def _roll_back(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     connection.execute("INSERT INTO x VALUES (2)")
@@ -117,17 +122,14 @@ with open({str(path) + "-shm"!r}, "r+b") as file:
     print(struct.unpack("hhqqi4x", fcntl.fcntl(file, fcntl.F_GETLK, wanted))[0] == fcntl.F_RDLCK)
 """
 
-    def is_in_use() -> str:
-        return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
-
     with closing(_connect(path)) as reader:
         reader.execute("CREATE TABLE x (y)")
-        assert is_in_use() == "True"
+        assert _output_of(script) == "True"
         mapped = map_wal_index(reader, str(path))
         assert mapped is not None
-        assert is_in_use() == "True"
+        assert _output_of(script) == "True"
         mapped.close()
-        assert is_in_use() == "True"
+        assert _output_of(script) == "True"
         with pytest.raises(ValueError, match="closed"):
             mapped.header()
 
@@ -198,19 +200,16 @@ except sqlite3.OperationalError as error:
     print(error)
 """
 
-    def try_to_write() -> str:
-        return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
-
     with closing(_connect(path)) as writer, closing(_connect(path)) as reader:
         writer.execute("CREATE TABLE x (y)")
-        assert try_to_write() == ""
+        assert _output_of(script) == ""
         writer.execute("BEGIN IMMEDIATE")
-        assert try_to_write() == "database is locked"
+        assert _output_of(script) == "database is locked"
         mapped = map_wal_index(reader, str(path))
         assert mapped is not None
-        assert try_to_write() == "database is locked"
+        assert _output_of(script) == "database is locked"
         mapped.close()
         mapped.close()  # has no effect
-        assert try_to_write() == "database is locked"
+        assert _output_of(script) == "database is locked"
         writer.execute("ROLLBACK")
-        assert try_to_write() == ""
+        assert _output_of(script) == ""
