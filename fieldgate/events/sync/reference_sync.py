@@ -27,32 +27,36 @@ class ReferenceSync:
         self._store = store
         self._reader = reader
         self._english_first = english_first
-        self._listed: frozenset[int] = frozenset()  # ids of the countries in the list of the remote server
+        self._listed: dict[int, RecordByLanguage] = {}  # the list of countries of the remote server
 
     async def pull(self) -> tuple[int, int]:
         """Pull all countries and disaster types. Returns how many of each changed."""
         countries = await self._fetch_all(COUNTRIES_PATH, {})
         is_complete = not self._reader.list_changed
         types = await self._fetch_all(TYPES_PATH, {})
-        self._listed = frozenset(map(record_id, countries))
+        self._listed = {record_id(by_language): by_language for by_language in countries}
         changed = await self._upsert(countries, types)
         known = [country for country in (await self._store.current()).countries.values() if country.is_listed]
         # A server that lists only a few countries is not one to follow.
         if is_complete and 2 * len(self._listed) >= len(known):
             async with self._database.transaction() as connection:
-                await self._store.list_only(connection, self._listed)
+                await self._store.list_only(connection, self._listed.keys())
         return changed
 
     async def update_from_events(self, events: Iterable[RecordByLanguage]) -> ReferenceData:
-        """Add or update what events refer to and the lists lack, such as deprecated countries."""
+        """Add or update what events show and the lists lack: deprecated countries, and fields of listed ones.
+
+        IFRC GO shows the size of households only in the countries of events.
+        """
         reference_data = await self._store.current()
         countries: dict[int, RecordByLanguage] = defaultdict(dict)
         types: dict[int, RecordByLanguage] = defaultdict(dict)
         for by_language in events:
             for language, record in by_language.items():
                 for country in _countries_in(record):
-                    if country["id"] not in self._listed:
-                        countries[country["id"]][language] = country
+                    listed = self._listed.get(country["id"], {}).get(language, {})
+                    known = countries[country["id"]].get(language, {})
+                    countries[country["id"]][language] = {**known, **country, **listed}
                 dtype = record.get("dtype")
                 if not isinstance(dtype, dict) or not isinstance(dtype.get("id"), int):
                     continue

@@ -18,6 +18,14 @@ COUNTRIES = {
              "average_household_size": "4.60", "society_name": "", "translation_module_original_language": "en"}
     for number, iso, iso3, region, name in ((123, "NP", "NPL", 2, "Nepal"), (84, "IN", "IND", 2, "India"))
 }  # fmt: skip
+# The list of countries has more fields than countries in events have, and lacks this one.
+LISTED_COUNTRIES: list[dict[str, Any]] = [
+    {**{name: value for name, value in country.items() if name != "average_household_size"},
+     "society_url": "", "url_ifrc": "", "key_priorities": None, "inform_score": None, "bbox": None, "centroid": None,
+     "links": [], "address_1": None, "address_2": None, "city_code": None, "phone": None, "website": None,
+     "emails": None, "overview": None}
+    for country in COUNTRIES.values()
+]  # fmt: skip
 FLOOD = {"id": 12, "name": "Flood", "summary": "", "translation_module_original_language": "en"}
 DETAIL_FIELDS = (
     "visibility", "districts", "contacts", "key_figures", "hide_attached_field_reports", "hide_field_report_map",
@@ -94,7 +102,7 @@ class GoServer:
 
     def _respond(self, path: str, query: dict[str, str], language: str, *, has_token: bool) -> tuple[int, Any]:
         if path == "country/":
-            return 200, self._page(list(COUNTRIES.values()), query)
+            return 200, self._page(LISTED_COUNTRIES, query)
         if path == "disaster_type/":
             return 200, self._page([FLOOD], query)
         levels = (1, 2, 3, 4) if has_token else (3,)

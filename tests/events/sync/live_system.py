@@ -31,8 +31,8 @@ class LiveSystem:
         language = request.headers["Accept-Language"]
         path = request.url.path.removeprefix("/api/v2/")
         if path == "country/":
-            country = {"id": 123, "iso": "NP", "iso3": "NPL", "region": 2, "average_household_size": "4.60",
-                       "name": {"fr": "Népal"}.get(language, "Nepal"), "record_type": 1}  # fmt: skip
+            country = {"id": 123, "iso": "NP", "iso3": "NPL", "region": 2, "record_type": 1,
+                       "name": {"fr": "Népal"}.get(language, "Nepal")}  # fmt: skip
             return self.page(request, [country])
         if path == "disaster_type/":
             return self.page(request, [{"id": 12, "name": "Flood", "summary": ""}])
@@ -67,7 +67,7 @@ def live_record(id_: int, **fields: Any) -> dict[str, Any]:
         "disaster_start_date": "2026-01-01T00:00:00Z",
         "created_at": "2026-01-01T00:00:00.123456Z",
         "updated_at": "2026-01-01T00:00:00Z",
-        "countries": [{"id": 123, "name": "Nepal"}],
+        "countries": [{"id": 123, "name": "Nepal", "average_household_size": "4.60"}],
         "dtype": {"id": 12, "name": "Flood"},
         **fields,
     }

@@ -11,7 +11,8 @@ from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.schemas import PROFILE_FIELDS
 from fieldgate.reference.store import ReferenceStore
-from tests.events.sync.conftest import SyncTarget
+from tests.events.sync.conftest import SyncTarget, serve
+from tests.events.sync.go_server import COUNTRIES, TOKEN, GoServer, go_event
 from tests.events.sync.live_system import LiveSystem, live_record
 
 
@@ -129,3 +130,29 @@ async def test_deprecated_countries_are_updated_from_events(target: SyncTarget) 
     await target.sync(system.transport())
     country = (await _reference_data(target)).countries[9001]
     assert (country.names["en"], country.region, country.is_listed) == ("Former country", 0, False)
+
+
+async def test_fields_that_only_countries_in_events_have(target: SyncTarget) -> None:
+    """The household size is not in the list of countries of IFRC GO, only in countries of events."""
+    in_event = {"id": 123, "name": "Nepal of the event", "average_household_size": "4.60", "region": 4}
+    system = CountrySystem([live_record(1, countries=[in_event], countries_for_preview=[{"id": 123}])], [NEPAL])
+    await target.sync(system.transport())
+    country = (await _reference_data(target)).countries[123]
+    assert country.average_household_size == 4.6
+    assert (country.names["en"], country.region, country.is_listed) == ("Nepal", 2, True), "the list wins"
+    assert country.profile["city_code"] == "44600"
+
+    in_event["average_household_size"] = "4.70"
+    await target.sync(system.transport())
+    assert (await _reference_data(target)).countries[123].average_household_size == 4.7, "the event did not change"
+
+
+@pytest.mark.parametrize("token", ["", TOKEN])
+async def test_events_show_the_countries_of_the_source(target: SyncTarget, token: str) -> None:
+    with GoServer([go_event(1, countries=[123, 84])]) as server:
+        await target.pull(server, token)
+    async with serve(target.database) as service:
+        [event] = (await service.get("/api/v2/event/")).json()["results"]
+    shown = {country["id"]: country for country in event["countries"]}
+    for id_, country in COUNTRIES.items():
+        assert {**shown[id_], "society_name": ""} == {**country, "average_household_size": 4.6}
