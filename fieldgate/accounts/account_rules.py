@@ -12,8 +12,8 @@ MAX_NAME_CHARS = 150
 MAX_TOKEN_NAME_CHARS = 100
 MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 8, 1000
 
-_USERNAME = re.compile(r"[\w.@+-]+")
-
+# The rule of KoboToolbox. Letters of other scripts look alike: a Cyrillic а and a Latin a would be two users.
+_USERNAME = re.compile(r"[a-z][a-z0-9_]+")
 
 NOT_WITH_A_TOKEN = Message("A token cannot do this. Log in, or send your username and password (Basic credentials).")
 
@@ -25,15 +25,14 @@ def reject_token(user: User) -> None:
 
 
 def username_error(name: str) -> Message | None:
-    key = username_key(name)
-    if not _USERNAME.fullmatch(name) or max(len(key), len(name)) > MAX_NAME_CHARS:
-        return Message("Use letters, digits and . @ + - _ only, at most {most} characters.", most=MAX_NAME_CHARS)
-    if not any(map(str.isalnum, key)):  # a name is part of paths: browsers remove `.` and `..`
-        return Message("A name needs a letter or a digit.")
-    if key == username_key(PUBLIC_USERNAME):
+    """Check the name of a new user. Users who have another name keep it."""
+    if not _USERNAME.fullmatch(name) or len(name) > MAX_NAME_CHARS:
+        return Message(
+            "Begin with a letter from a to z, then use a to z, digits and _ only: 2 to {most} characters.",
+            most=MAX_NAME_CHARS,
+        )
+    if name == username_key(PUBLIC_USERNAME):
         return Message("{name} is the name of the public; choose another name.", name=PUBLIC_USERNAME)
-    if name.lower().endswith(".json"):
-        return Message("A name cannot end in .json, which selects a format in URLs.")
     return None
 
 

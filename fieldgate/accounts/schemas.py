@@ -60,7 +60,9 @@ class UserCreated(FullUserRecord, frozen=True, kw_only=True):
 
 
 class NewUserBody(msgspec.Struct, frozen=True):
-    username: Annotated[str, Meta(description="Username: letters, digits and . @ + - _; at most 150.")]
+    username: Annotated[
+        str, Meta(description="Username: a letter from a to z, then a to z, digits and _; 2 to 150 characters.")
+    ]
     password: Annotated[str, Meta(description="Password; without one, the response has a one-time link.")] = ""
     first_name: Annotated[str, Meta(description="First name.")] = ""
     last_name: Annotated[str, Meta(description="Last name.")] = ""

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, tokens, users
 from fieldgate.accounts.tokens import DISPLAY_PREFIX_LENGTH, hash_token, new_token
 from fieldgate.db import CommitCache, Database, DataVersions, PreparedQuery, RowPage, Timestamp, now, paginate
+from fieldgate.errors import Unauthorized
 from fieldgate.identity import AuthMethod, User
 from fieldgate.pagination import PageRequest
 
@@ -173,9 +174,9 @@ class AccountStore:
             return (await connection.execute(query.order_by(users.c.username_key))).all()
 
     async def disable_user(self, username: str) -> None:
-        """Disable an account. Its tokens and sessions stop working at once. Only tokens work again afterwards."""
+        """Disable an account, and revoke its tokens and sessions for good."""
         async with self._database.transaction() as connection:
-            await revoke_sessions(connection, await self._update_in(connection, username, disabled_at=now()))
+            await revoke_tokens(connection, await self._update_in(connection, username, disabled_at=now()))
 
     async def enable_user(self, username: str) -> None:
         await self._update_user(username, disabled_at=None)
@@ -215,10 +216,14 @@ class AccountStore:
     async def create_token(
         self, user_id: int, issued_by: IssuedBy, expires: datetime | None, name: str = ""
     ) -> NewToken:
-        """Create a token with a name."""
+        """Create a token with a name. Raises `Unauthorized` if the user was disabled meanwhile."""
         token = new_token()
         timestamp = now()
+        # Locked: a token that is created while its user is being disabled would not be revoked.
+        is_enabled = select(users.c.id).where(users.c.id == user_id, users.c.disabled_at.is_(None))
         async with self._database.transaction() as connection:
+            if (await connection.execute(is_enabled.with_for_update())).scalar() is None:
+                raise Unauthorized
             result = await connection.execute(
                 tokens.insert()
                 .values(
@@ -358,9 +363,10 @@ def _with_invitation() -> Select[Any]:
     return select(users, expiry.scalar_subquery().label("invitation_expires_at"))
 
 
-async def revoke_sessions(connection: AsyncConnection, user_id: int) -> None:
-    """End all browser sessions of a user."""
-    await connection.execute(tokens.update().where(_is_session_of(user_id), _is_live()).values(revoked_at=now()))
+async def revoke_tokens(connection: AsyncConnection, user_id: int) -> None:
+    """Revoke all tokens and browser sessions of a user."""
+    is_valid = and_(tokens.c.user_id == user_id, _is_live())
+    await connection.execute(tokens.update().where(is_valid).values(revoked_at=now()))
 
 
 def _is_session_of(user_id: int) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from sqlalchemy import select
 
-from fieldgate.accounts.store import TOPIC, revoke_sessions
+from fieldgate.accounts.store import TOPIC, revoke_tokens
 from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, users
 from fieldgate.db import Database, DataVersions, now
 from fieldgate.errors import Conflict, Forbidden
@@ -32,7 +32,7 @@ class UserActivation:
     async def set_active(self, user_id: int, *, is_active: bool, by: int) -> None:
         """Disable or enable an account.
 
-        Tokens, sessions and one-time links of a disabled user stop working at once. Only tokens work again afterwards.
+        Disabling revokes tokens, sessions and one-time links for good.
         """
         superusers = select(users.c.id).where(users.c.is_superuser, users.c.disabled_at.is_(None))
         async with self._database.transaction() as connection:
@@ -44,5 +44,5 @@ class UserActivation:
             await connection.execute(update.values(disabled_at=None if is_active else now()))
             if not is_active:
                 await connection.execute(invitations.delete().where(invitations.c.user_id == user_id))
-                await revoke_sessions(connection, user_id)
+                await revoke_tokens(connection, user_id)
             await self._data_versions.bump(connection, TOPIC)

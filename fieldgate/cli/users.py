@@ -130,7 +130,7 @@ def password(name: str, password_stdin: bool, data: Path | None) -> None:
 @click.argument("name")
 @data_option
 def disable(name: str, data: Path | None) -> None:
-    """Disable the user NAME. Tokens and sessions stop working at once."""
+    """Disable the user NAME. Tokens and sessions are revoked for good."""
     with _require_user(name):
         _disable(data, name)
     click.echo(f"user {name} disabled")
@@ -140,7 +140,7 @@ def disable(name: str, data: Path | None) -> None:
 @click.argument("name")
 @data_option
 def enable(name: str, data: Path | None) -> None:
-    """Enable the user NAME again, with all tokens that have not expired."""
+    """Enable the user NAME again. Earlier tokens stay revoked."""
     with _require_user(name):
         _enable(data, name)
     click.echo(f"user {name} enabled")

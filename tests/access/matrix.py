@@ -255,12 +255,12 @@ def explain(kind: str, *, about_caller: bool) -> Call:
 
 
 async def _user_creation(context: MatrixContext, caller: str) -> httpx.Response:
-    body = {"username": f"user-{secrets.token_hex(4)}"}
+    body = {"username": f"user_{secrets.token_hex(4)}"}
     return await context.request_with_password(caller, "POST", "/api/v2/users/", json=body)
 
 
 async def _user_creation_with_token(context: MatrixContext, caller: str) -> httpx.Response:
-    return await context.request(caller, "POST", "/api/v2/users/", json={"username": f"user-{secrets.token_hex(4)}"})
+    return await context.request(caller, "POST", "/api/v2/users/", json={"username": f"user_{secrets.token_hex(4)}"})
 
 
 def on_new_user(method: str, path: str = "", *, has_password: bool = False, **options: Any) -> Call:
@@ -281,7 +281,7 @@ async def _user_transfer(context: MatrixContext, caller: str) -> httpx.Response:
 
 async def _account_token_deletion(context: MatrixContext, caller: str) -> httpx.Response:
     token_id = 0
-    if caller != "anonymous":
+    if caller not in ("anonymous", "disabled"):
         token_id = (await context.service.store.create_token(context.callers[caller].id, IssuedBy.HTTP, None)).id
     return await context.request(caller, "DELETE", f"/api/v2/account/tokens/{token_id}/")
 

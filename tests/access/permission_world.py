@@ -64,6 +64,13 @@ class PermissionWorld:
         await self.service.store.disable_user(user.username)
         user.is_disabled = True
 
+    async def enable(self, user: WorldUser) -> None:
+        """Enable a user, with a new token: disabling revoked the one before."""
+        await self.service.store.enable_user(user.username)
+        user.is_disabled = False
+        token = await self.service.store.issue_token(user.id, IssuedBy.COMMAND, None)
+        user.headers["Authorization"] = f"Token {token}"
+
     async def create_asset(
         self, owner: WorldUser, asset_type: str = "survey", parent: WorldAsset | None = None
     ) -> WorldAsset:

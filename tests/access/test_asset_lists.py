@@ -57,13 +57,9 @@ async def change(world: PermissionWorld, rng: random.Random) -> None:
     elif kind == 5:
         await transfer(world, *rng.sample(world.users, 2))
     elif kind == 3:
-        user = rng.choice(world.users[:4])
-        await world.service.store.disable_user(user.username)
-        user.is_disabled = True
+        await world.disable(rng.choice(world.users[:4]))
     elif kind == 4:
-        user = rng.choice(world.users[:4])
-        await world.service.store.enable_user(user.username)
-        user.is_disabled = False
+        await world.enable(rng.choice(world.users[:4]))
     else:
         await random_step(world, rng)
 

@@ -162,7 +162,7 @@ async def test_permission_revoked_before_import_is_written(start: StartService, 
             await world.revoke(editor, thing, "view_asset" if how == "hidden" else "change_asset")
         assert await harness.worker.process_one()
         if how == "disabled":
-            await service.store.enable_user(editor.username)
+            await world.enable(editor)
         record = await harness.get(url)
         assert (record["status"], record["messages"]["error_type"]) == ("error", "destination_not_allowed")
         messages = {

@@ -3,49 +3,41 @@
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote, urljoin
+from urllib.parse import quote
 
-import httpx
 import pytest
 from click.testing import CliRunner
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.accounts.account_rules import password_error, person_name_error, token_name_error, username_error
+from fieldgate.accounts.store import username_key
 from fieldgate.cli import main
 from tests.conftest import PASSWORD
 
 
-@pytest.mark.parametrize("name", ["amina", "Zoë", "a+b@c.d-e_f", "Ецик", "x" * 150, "٣", "..a", "1."])
+@pytest.mark.parametrize("name", ["amina", "a1", "a_", "amina_2_diallo", "x" * 150])
 def test_valid_usernames(name: str) -> None:
     assert username_error(name) is None
 
 
 @pytest.mark.parametrize(
     "name",
-    ["", "a b", "a/b", "a\0", "a\n", "x" * 151, "ﷺ" * 20, "AnonymousUser", "anonymoususer", "x.json", "x.JSON", ".",
-     "..", "...", "@", "-_+", "．．", "‥", "<b>", "a?b", "a#b", "a%b"],
+    ["", "a", "Amina", "1a", "_a", "a b", "a/b", "a\0", "aa\n", "x" * 151, "AnonymousUser", "anonymoususer", "x.json",
+     "..", "a-b", "a@b.c", "<b>", "a?b", "a%b", "zoë", "аmina", "ﬁx", "aｂ", "a٣"],
 )  # fmt: skip
 def test_invalid_usernames(name: str) -> None:
     assert username_error(name) is not None
 
 
-@given(st.text(alphabet=st.sampled_from("..·․‥…．/\\\\%2eE@+-_aé⒈٣ｊ"), max_size=6))
-@example("..")
-@example("⒈")
-def test_valid_usernames_stay_whole_in_urls(name: str) -> None:
-    """What browsers and proxies do with paths never makes another path of a name."""
+@given(st.text(alphabet=st.sampled_from("az09_AZ.аａﬁſⅠ·-\n "), max_size=6))
+def test_valid_usernames_cannot_be_confused(name: str) -> None:
+    """No two valid names are the same in any normal form, and a URL shows each as it is."""
     if username_error(name) is None:
-        url = f"https://field.example/api/v2/users/{quote(name, safe='')}/"
-        assert urljoin("https://field.example/", url) == url
-        assert (
-            httpx.URL("https://field.example/x/").join(url).raw_path
-            == url.removeprefix("https://field.example").encode()
-        )
-        assert Path("/srv", name).resolve().parent == Path("/srv")
+        assert username_key(name) == name == quote(name, safe="")
 
 
-@pytest.mark.parametrize("name", ["..", "."])
+@pytest.mark.parametrize("name", ["..", "Zoë", "a+b@c.d-e_f", "аmina"])
 def test_users_with_names_of_before_can_be_managed(tmp_path: Path, name: str) -> None:
     """An account that exists keeps working, although its name is refused for a new one."""
 
@@ -54,10 +46,10 @@ def test_users_with_names_of_before_can_be_managed(tmp_path: Path, name: str) ->
         return done.exit_code, done.output
 
     status, output = run("user", "create", name, "--password-stdin")
-    assert (status, "A name needs a letter or a digit." in output) == (2, True)
+    assert (status, "Begin with a letter from a to z" in output) == (2, True)
     assert run("user", "create", "amina", "--password-stdin")[0] == 0
     with closing(sqlite3.connect(tmp_path / "fieldgate.db")) as database, database:
-        database.execute("UPDATE users SET username = ?, username_key = ? WHERE username = 'amina'", (name, name))
+        database.execute("UPDATE users SET username = ?, username_key = ? WHERE id > 0", (name, username_key(name)))
     assert run("user", "password", name, "--password-stdin") == (0, f"password of user {name} changed\n")
     assert run("token", "create", name)[0] == 0
     assert run("user", "disable", name) == (0, f"user {name} disabled\n")

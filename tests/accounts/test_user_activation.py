@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from fieldgate.accounts.store import AccountStore, NewUser
+from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.accounts.tables import users
 from fieldgate.accounts.user_activation import UserActivation, check_activation
 from fieldgate.db import Database, DataVersions
 from fieldgate.errors import Conflict, Forbidden
+from fieldgate.identity import AuthMethod
 
 USER_IDS = range(1, 5)
 
@@ -60,6 +61,7 @@ async def test_disabling_and_enabling(database: Database) -> None:
     store, activation = AccountStore(database, versions), UserActivation(database, versions)
     [root] = await create_superusers(store, 1)
     user_id = await store.create_user(NewUser(username="amina", password_hash="x"))
+    token = await store.issue_token(user_id, IssuedBy.HTTP, None)
     await activation.set_active(user_id, is_active=False, by=root)
     first = await store.find_any("amina")
     assert first is not None
@@ -68,6 +70,7 @@ async def test_disabling_and_enabling(database: Database) -> None:
     assert (await store.find_any("amina")).disabled_at == first.disabled_at  # type: ignore[union-attr]
     await activation.set_active(user_id, is_active=True, by=root)
     assert await store.find_user("amina") is not None
+    assert await store.find_token_holder(token, AuthMethod.TOKEN) is None, "revoked for good"
     with pytest.raises(Conflict):
         await activation.set_active(root, is_active=False, by=root)
     with pytest.raises(Forbidden):

@@ -54,24 +54,23 @@ def test_create_list_and_revoke(tmp_path: Path) -> None:
     ("arguments", "stdin", "message"),
     [
         (("user", "create", "amina", "--password-stdin"), "short", "The password is too short: at least 8 characters."),
-        (("user", "create", "a b", "--password-stdin"), PASSWORD, "letters, digits and . @ + - _ only"),
+        (("user", "create", "a b", "--password-stdin"), PASSWORD, "then use a to z, digits and _ only"),
         (
-            ("user", "create", "x", "--password-stdin", "--country", "xyzzy"),
+            ("user", "create", "xavier", "--password-stdin", "--country", "xyzzy"),
             PASSWORD,
             "Enter three letters such as KEN.",
         ),
-        (("user", "create", "anonymousUSER", "--password-stdin"), PASSWORD, "AnonymousUser is the name of the public;"),
-        (("user", "create", "x.JSON", "--password-stdin"), PASSWORD, "A name cannot end in .json"),
+        (("user", "create", "anonymoususer", "--password-stdin"), PASSWORD, "AnonymousUser is the name of the public;"),
         (("user", "disable", "AnonymousUser"), "", "The user AnonymousUser does not exist."),
         (("user", "enable", "AnonymousUser"), "", "The user AnonymousUser does not exist."),
         (("user", "password", "AnonymousUser", "--password-stdin"), PASSWORD, "The user AnonymousUser does not exist."),
         (("token", "create", "AnonymousUser"), "", "The user AnonymousUser does not exist"),
         (("user", "disable", "nobody"), "", "The user nobody does not exist."),
         (("token", "create", "nobody"), "", "The user nobody does not exist"),
-        (("user", "create", "ﷺ" * 20, "--password-stdin"), PASSWORD, "at most 150"),
-        (("user", "create", "x", "--password-stdin"), "x" * 1001, "The password is too long"),
+        (("user", "create", "x" * 151, "--password-stdin"), PASSWORD, "2 to 150 characters"),
+        (("user", "create", "xavier", "--password-stdin"), "x" * 1001, "The password is too long"),
         (
-            ("user", "create", "x", "--password-stdin", "--first", "a\nb"),
+            ("user", "create", "xavier", "--password-stdin", "--first", "a\nb"),
             PASSWORD,
             "Enter a name of at most 150 letters.",
         ),
@@ -91,16 +90,16 @@ def test_invalid_arguments_have_a_message(migrated: Path, arguments: tuple[str, 
 
 def test_usernames_are_unique(tmp_path: Path) -> None:
     made(tmp_path)
-    done = run_command("user", "create", "Amina", "--password-stdin", data=tmp_path, stdin=PASSWORD)
-    assert (done.returncode, done.stderr) == (1, "Error: The user Amina already exists.\n")
+    done = run_command("user", "create", "amina", "--password-stdin", data=tmp_path, stdin=PASSWORD)
+    assert (done.returncode, done.stderr) == (1, "Error: The user amina already exists.\n")
 
 
 def test_name_is_checked_before_the_password_is_read(tmp_path: Path) -> None:
     made(tmp_path)
-    done = run_command("user", "create", "Amina", "--password-stdin", data=tmp_path, stdin="short")
-    assert (done.returncode, done.stderr) == (1, "Error: The user Amina already exists.\n")
+    done = run_command("user", "create", "amina", "--password-stdin", data=tmp_path, stdin="short")
+    assert (done.returncode, done.stderr) == (1, "Error: The user amina already exists.\n")
     other = tmp_path / "other"
-    done = run_command("user", "create", "Amina", "--password-stdin", data=other, stdin="short")
+    done = run_command("user", "create", "amina", "--password-stdin", data=other, stdin="short")
     assert "The password is too short" in done.stderr
     assert not other.exists(), "a command that fails creates no database"
 
@@ -187,11 +186,14 @@ async def test_commands_take_effect_in_a_running_service(tmp_path: Path) -> None
         assert (await service.get("/api/v2/permissions/", headers=headers)).status_code == 200
         answer = await service.client.get("/token/", auth=httpx.BasicAuth("amina", "wrong"))
         assert answer.status_code == 401
-        for action, status in (("disable", 401), ("enable", 200)):
+        for action, status in (("disable", 401), ("enable", 401)):
             run_command("user", action, "amina", data=tmp_path)
             for _ in range(2):
                 assert (await service.get("/api/v2/permissions/", headers=headers)).status_code == status
-        run_command("token", "revoke", "1", data=tmp_path)
+        token = run_command("token", "create", "amina", data=tmp_path).stdout.strip()
+        headers = {"Authorization": f"Token {token}"}
+        assert (await service.get("/api/v2/permissions/", headers=headers)).status_code == 200
+        run_command("token", "revoke", "2", data=tmp_path)
         assert (await service.get("/api/v2/permissions/", headers=headers)).status_code == 401
 
 

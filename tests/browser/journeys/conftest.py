@@ -37,7 +37,7 @@ def start_actor(open_page: Callable[[Visitor], Page]) -> StartActor:
 def people(site: DemoSite) -> tuple[str, str]:
     """A coordinator and a colleague of hers, for one journey."""
     suffix = secrets.token_hex(3)
-    names = f"leila-{suffix}", f"bashir-{suffix}"
+    names = f"leila_{suffix}", f"bashir_{suffix}"
     for name in names:
         site.create_user(name)
     return names

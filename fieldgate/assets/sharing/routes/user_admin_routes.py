@@ -118,7 +118,7 @@ async def _validate(body: NewUserBody, reference: ReferenceStore) -> None:
     response=FullUserRecord,
     title=Message("Disable or enable a user"),
     description=Message(
-        "Tokens, sessions and one-time links of a disabled user stop working at once. Nobody can disable their own "
+        "Disabling revokes tokens, sessions and one-time links of the user for good. Nobody can disable their own "
         "account, so one superuser always stays. Only for superusers."
     ),
     tag=TAG,
