@@ -160,7 +160,7 @@ async def test_files_that_cannot_be_marked(start: StartService) -> None:
 
 async def test_marking_has_the_limits_of_the_sandbox(start: StartService) -> None:
     large = xlsx(survey=[["type", "name"], *([f"text {row}", "x" * 500] for row in range(20_000))])
-    async with open_harness(start, import_memory=90 * 1024 * 1024) as harness:
+    async with open_harness(start, import_memory=70 * 1024 * 1024) as harness:
         url = await harness.send(large)
         await _replace_problems(harness.service)
         response = await harness.service.get(url + "annotated.xlsx", headers=harness.headers)

@@ -7,7 +7,10 @@ _NAME_START = (
     r"\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
 _NAME_CHARS = r"\-.0-9\u00b7\u0300-\u036f\u203f-\u2040"
-_NAME = re.compile(rf"[{_NAME_START}][{_NAME_START}{_NAME_CHARS}]*(?::[{_NAME_START}][{_NAME_START}{_NAME_CHARS}]*)?")
+# The pattern of a name without and with a prefix.
+NCNAME = rf"[{_NAME_START}][{_NAME_START}{_NAME_CHARS}]*+"
+QNAME = rf"{NCNAME}(?::{NCNAME})?+"
+_NAME = re.compile(QNAME)
 
 
 # Declared in every XForm.

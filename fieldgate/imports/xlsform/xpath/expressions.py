@@ -1,61 +1,53 @@
 """Parse XPath expressions in the cells of a form: their references, their functions and their syntax.
 
-Forms use XPath 1.0 with references like `${age}` and many functions that XPath does not have. An expression is
-rewritten, so that each reference is a variable and each function one that the parser knows, and then parsed by
-elementpath.
+Forms use XPath 1.0 with references like `${age}` and many functions that XPath does not have. What is valid is decided
+as in JavaRosa, the library of ODK Collect and ODK Validate: where an operator is expected, `or.=9` is `or . = 9`, and
+`mod2` is `mod 2`. Where a value is expected, `or.` and `mod2` are names.
 """
 
 import re
 
 import msgspec
-from elementpath import XPath1Parser, XPathToken
 
-from fieldgate.imports.xlsform.xpath.functions import KNOWN_FUNCTIONS, NODE_TESTS_AND_OPERATORS
+from fieldgate.imports.xlsform.xml_names import NCNAME, QNAME
+from fieldgate.imports.xlsform.xpath.functions import AXES, KNOWN_FUNCTIONS, NODE_TESTS
 
-_TOKEN = re.compile(
-    r""""[^"]*" | '[^']*'
-      | (?P<reference>\$\{[^}]*\}?)
-      | (?P<space>\s++)
-      | (?P<number>\d++(?:\.\d*+)?|\.\d++)(?=(?:and|or|div|mod)(?![\w.-]))
-      | (?P<word>[^\W\d][\w.-]*+(?::(?!:)[\w.-]++)?)(?P<called>\s*+\()?""",
+_REFERENCE = re.compile(r"\$\{([^}]*)(\}?)")
+_REFERENCE_NAME = re.compile(rf"(?:last-saved\#)?({NCNAME})")
+_STRAIGHT_QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"'})
+_DEFAULT_PREFIXES = frozenset({"jr", "orx", "odk"})  # declared in every form
+_MAX_NESTED_BRACKETS = 1000  # JavaRosa parses recursively
+
+# Tokens after a value, and tokens anywhere else. `-` and `*` mean something else there, and so do words.
+_SYMBOLS = r"(?P<operator> [<>!]= | [=<>+]) | (?P<symbol> \.\.? | //? | [-|@,()\[\]])"
+_AFTER_VALUE = re.compile(rf"(?: (?P<word> and | or | div | mod | [-*]) | {_SYMBOLS}) \s*+", re.VERBOSE)
+_ELSEWHERE = re.compile(
+    rf"""(?:
+        (?P<value> \$\{{[^}}]*\}} | "[^"]*" | '[^']*' | [0-9]++(?:\.[0-9]*+)? | \.[0-9]++ | \${QNAME})
+      | (?P<axis> {NCNAME})\s*+::
+      | (?P<called> {QNAME})\s*+\(
+      | (?P<name> {NCNAME}:\* | {QNAME} | \*)
+      | {_SYMBOLS}
+    ) \s*+""",
     re.VERBOSE,
 )
-_REFERENCE = re.compile(r"\$\{([^}]*)(\}?)")
-_NAME = re.compile(r"(?:last-saved\#)?([^\W\d][\w.-]*)")
-_STRAIGHT_QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"'})
-# Declared in every form.
-_NAMESPACES = {
-    "jr": "http://openrosa.org/javarosa",
-    "orx": "http://openrosa.org/xforms",
-    "odk": "http://www.opendatakit.org/xforms",
+
+# The grammar of what is between two brackets. Each token is one letter, and so is a bracket with its content.
+_LETTERS = {"value": "v", "name": "n", "axis": "@", "operator": "+", "word": "+", "..": ".", "//": "D"}
+_ENDS_OF_VALUES = frozenset("vn.]")
+_STEP = r"(?:@?n\]*+|\.)"
+_STEPS = rf"{_STEP}(?:[/D]{_STEP})*+"
+_PATH = rf"(?:v\]*+(?:[/D]{_STEPS})?+|/(?:{_STEPS})?+|D?{_STEPS})"
+_OPERAND = rf"-*+{_PATH}(?:\|{_PATH})*+"
+_EXPRESSION = rf"{_OPERAND}(?:\+{_OPERAND})*+"
+# For each opening bracket: the closing one, what may be inside, and the letter of the whole.
+_BRACKETS = {
+    "(": (")", re.compile(_EXPRESSION), "v"),
+    "[": ("]", re.compile(_EXPRESSION), "]"),
+    "function(": (")", re.compile(rf"(?:{_EXPRESSION}(?:,{_EXPRESSION})*+)?+"), "v"),
+    "test(": (")", re.compile("v?"), "n"),
+    "": ("", re.compile(_EXPRESSION), ""),
 }
-_OTHER_NAMESPACE = "urn:declared-by-the-form"
-_CALL = "function-call"
-_COMPARISONS = ("=", "!=", "<", ">", "<=", ">=")
-
-
-class _Parser(XPath1Parser):
-    """Parses without evaluating: there are no answers to evaluate an expression with."""
-
-    PATH_STEP_SYMBOLS = XPath1Parser.PATH_STEP_SYMBOLS | {_CALL, "("}
-
-    def parse(self, source: str) -> XPathToken:
-        return super(XPath1Parser, self).parse(source)
-
-
-def _parse_comparison(self: XPathToken, left: XPathToken) -> XPathToken:
-    """Allow `1 = 1 = 1` as XPath 1.0 does. elementpath follows later versions, which do not."""
-    self[:] = left, self.parser.expression(rbp=self.lbp)
-    return self
-
-
-for symbol in _COMPARISONS:
-    token = _Parser.symbol_table[symbol]
-    _Parser.symbol_table[symbol] = type(
-        token.__name__, (token,), {"led": _parse_comparison, "__module__": token.__module__}
-    )
-_Parser.function(_CALL, nargs=(0, None))
-_Parser.tokenizer = _Parser.create_tokenizer(_Parser.symbol_table)
 
 
 class Expression(msgspec.Struct, frozen=True):
@@ -78,7 +70,7 @@ def find_references(text: str) -> References:
     names: list[str] = []
     malformed: list[str] = []
     for match in _REFERENCE.finditer(text):
-        name = _NAME.fullmatch(match[1]) if match[2] else None
+        name = _REFERENCE_NAME.fullmatch(match[1]) if match[2] else None
         if name is None:
             malformed.append(match[0])
         else:
@@ -88,36 +80,44 @@ def find_references(text: str) -> References:
 
 def parse_expression(text: str, prefixes: frozenset[str] = frozenset()) -> Expression:
     """Parse an expression. `prefixes` are declared by the form in addition to the usual ones."""
-    functions: list[str] = []
+    functions: dict[str, None] = {}
     used_prefixes: dict[str, None] = {}
-
-    def rewrite(part: re.Match[str]) -> str:
-        if part["reference"] is not None:
-            return "$q "
-        if part["space"] is not None:
-            return " "
-        if part["number"] is not None:
-            return f"{part[0]} "  # elementpath reads `2div 3` as a broken number
-        if part["called"] is None and ":" in (part["word"] or ""):
-            used_prefixes.setdefault(part["word"].partition(":")[0])
-        if part["called"] is None or part["word"] in NODE_TESTS_AND_OPERATORS:
-            return part[0]
-        functions.append(part["word"])
-        return f"{_CALL}("
-
-    source = _TOKEN.sub(rewrite, text.translate(_STRAIGHT_QUOTES))
-    unknown = tuple(dict.fromkeys(name for name in functions if name not in KNOWN_FUNCTIONS))
-    undeclared = tuple(prefix for prefix in used_prefixes if prefix not in _NAMESPACES and prefix not in prefixes)
-    return Expression(not _is_parseable(source, prefixes.union(undeclared)), unknown, undeclared)
+    is_valid = _is_valid(text.translate(_STRAIGHT_QUOTES).strip(), functions, used_prefixes)
+    unknown = tuple(name for name in functions if name not in KNOWN_FUNCTIONS)
+    undeclared = tuple(prefix for prefix in used_prefixes if prefix not in _DEFAULT_PREFIXES | prefixes)
+    return Expression(not is_valid, unknown, undeclared)
 
 
-def _is_parseable(source: str, prefixes: frozenset[str]) -> bool:
-    try:
-        _Parser(dict.fromkeys(prefixes, _OTHER_NAMESPACE) | _NAMESPACES).parse(source)
-    except MemoryError:
-        raise
-    except Exception:
-        # elementpath also lets errors of Python through: ValueError for a number of thousands of digits,
-        # RecursionError for a thousand brackets.
-        return False
-    return True
+def _is_valid(text: str, functions: dict[str, None], used_prefixes: dict[str, None]) -> bool:
+    """Whether the syntax is valid. Adds the functions and the prefixes of names up to the first mistake."""
+    opened, letters = [""], [[""]]
+    position = 0
+    while position < len(text):
+        pattern = _AFTER_VALUE if letters[-1][-1] in _ENDS_OF_VALUES else _ELSEWHERE
+        token = pattern.match(text, position)
+        if token is None or len(opened) > _MAX_NESTED_BRACKETS:
+            return False
+        position = token.end()
+        kind = token.lastgroup or ""
+        word = token[kind]
+        if kind == "axis" and word not in AXES:
+            return False
+        if kind == "name" and ":" in word:
+            used_prefixes.setdefault(word.partition(":")[0])
+        if kind == "called":
+            if word not in NODE_TESTS:
+                functions.setdefault(word)
+            opened.append("test(" if word in NODE_TESTS else "function(")
+            letters.append([""])
+        elif word in ("(", "["):
+            opened.append(word)
+            letters.append([""])
+        elif word in (")", "]"):
+            closing, content, letter = _BRACKETS[opened.pop()]
+            if word != closing or not content.fullmatch("".join(letters.pop())):
+                return False
+            letters[-1].append(letter)
+        else:
+            letters[-1].append(_LETTERS.get(kind) or _LETTERS.get(word, word))
+    closing, content, _ = _BRACKETS[opened[-1]]
+    return not closing and bool(content.fullmatch("".join(letters[-1])))

@@ -1,4 +1,4 @@
-"""Functions that forms may call: those of XPath 1.0, and those that ODK Collect and Enketo add."""
+"""Functions that forms may call: those of XPath 1.0, and those that ODK Collect and Enketo add. Node tests and axes."""
 
 _XPATH_FUNCTIONS = """
     boolean ceiling concat contains count false floor id lang last local-name name namespace-uri normalize-space not
@@ -14,6 +14,13 @@ _XFORMS_FUNCTIONS = """
     regex selected selected-at sin sqrt substr tan today uuid weighted-checklist
 """
 
+_AXES = """
+    ancestor ancestor-or-self attribute child descendant descendant-or-self following following-sibling namespace parent
+    preceding preceding-sibling self
+"""
+
 KNOWN_FUNCTIONS = frozenset((_XPATH_FUNCTIONS + _XFORMS_FUNCTIONS).split())
 
-NODE_TESTS_AND_OPERATORS = frozenset({"and", "or", "div", "mod", "text", "node", "comment", "processing-instruction"})
+NODE_TESTS = frozenset({"text", "node", "comment", "processing-instruction"})
+
+AXES = frozenset(_AXES.split())

@@ -1,5 +1,9 @@
 """Valid and invalid XPath expressions."""
 
+import json
+from itertools import product
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +11,7 @@ from hypothesis import strategies as st
 from fieldgate.imports.xlsform.xpath.expressions import Expression, References, find_references, parse_expression
 
 READABLE = Expression(is_invalid=False, unknown_functions=())
+ODK_VALIDATE = json.loads((Path(__file__).parent / "odk_validate.json").read_text())
 
 
 @pytest.mark.parametrize(
@@ -38,7 +43,10 @@ READABLE = Expression(is_invalid=False, unknown_functions=())
         "${a}*100div${b}",
         "1.5mod 2 = .5and 1or 0",
         "${a}>5and ${b}",
-        "1e5 + a1div",
+        "a1div + 1",
+        "हिन्दी = ${हिन्दी}",
+        "(" * 900 + "1" + ")" * 900,
+        "1" + " + 1" * 20_000,
     ],
 )
 def test_valid(text: str) -> None:
@@ -62,14 +70,40 @@ def test_valid(text: str) -> None:
         "${a})",
         "${a} <> 3",
         "${a}b",
-        "5mod2",
         "5px",
         "label::English != ''",
         "(" * 60_000,
-        "9" * 60_000,
+        "(" * 60_000 + "1" + ")" * 60_000,
     ],
 )
 def test_invalid(text: str) -> None:
+    assert parse_expression(text).is_invalid
+
+
+def _products() -> list[str]:
+    """Each operator between each pair of operands, with and without spaces."""
+    left, operators, right = ODK_VALIDATE["left"], ODK_VALIDATE["operators"], ODK_VALIDATE["right"]
+    return ["".join(parts) for parts in product(left, ("", " "), operators, ("", " "), right)]
+
+
+def test_spaces_around_operators_are_needed_only_where_odk_validate_needs_them() -> None:
+    refused = {text for text in _products() if parse_expression(text).is_invalid}
+    assert refused == {*ODK_VALIDATE["refused_products"], *ODK_VALIDATE["products_with_missing_operator"]}
+
+
+@pytest.mark.parametrize("text", ODK_VALIDATE["accepted"])
+def test_accepted_by_odk_validate(text: str) -> None:
+    assert not parse_expression(text).is_invalid
+
+
+@pytest.mark.parametrize("text", ODK_VALIDATE["refused"])
+def test_refused_by_odk_validate(text: str) -> None:
+    assert parse_expression(text).is_invalid
+
+
+@pytest.mark.parametrize("text", ODK_VALIDATE["missing_operator"])
+def test_missing_operator_before_a_reference(text: str) -> None:
+    """ODK Validate accepts `${a} ${b}` as `/data/a/data/b`: outside repeats, pyxform writes each as a path."""
     assert parse_expression(text).is_invalid
 
 
@@ -80,6 +114,11 @@ def test_undeclared_prefixes() -> None:
 
 def test_unknown_functions() -> None:
     assert parse_expression("sqroot(4) + sqroot(9) + jr:choise(1)").unknown_functions == ("sqroot", "jr:choise")
+
+
+def test_operators_are_not_functions() -> None:
+    assert parse_expression("(1)and(2)or(3) div(4)") == READABLE
+    assert parse_expression("and(1)").unknown_functions == ("and",)
 
 
 def test_references() -> None:
