@@ -6,11 +6,16 @@ from itertools import islice
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
-from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
+from fieldgate.imports.xlsform.question_types import FILE_SELECT_TYPES, QuestionType
+from fieldgate.imports.xlsform.sheet_table import Cell, SheetRow, SheetTable
 from fieldgate.imports.xlsform.vocabulary import PASSTHROUGH_PREFIXES, SETTINGS
 from fieldgate.imports.xlsform.xml_names import declared_prefixes, is_xml_name
 
 _NamedNode = tuple[str, SheetTable, SheetRow, str]  # a name in the XForm, and its place in the workbook
+
+_FIXED_COLUMNS = frozenset({"bind::nodeset", "body::nodeset", "control::nodeset", "bind::type"})
+_TYPED_SELECTS = FILE_SELECT_TYPES | {"select_one", "select_multiple", "rank"}
+_SELECT_TYPES = ("string", "odk:rank")
 
 
 def check_xml(form: ParsedForm, issues: IssueCollector) -> None:
@@ -22,6 +27,7 @@ def check_xml(form: ParsedForm, issues: IssueCollector) -> None:
                 name=name,
             )
             issues.add_problem("invalid_attribute", message, table.sheet_name, row.number, header)
+    _check_fixed_attributes(form, issues)
     for name, table, row, header in elements:
         if table.kind == SETTINGS and not is_xml_name(name):
             message = Message(
@@ -29,6 +35,25 @@ def check_xml(form: ParsedForm, issues: IssueCollector) -> None:
             )
             issues.add_problem("invalid_name", message, table.sheet_name, row.number, header)
     _check_prefixes([named for named in (*attributes, *elements) if ":" in named[0]], form, issues)
+
+
+def _check_fixed_attributes(form: ParsedForm, issues: IssueCollector) -> None:
+    for question in form.questions:
+        for cell in question.row.cells:
+            if cell.column.key in _FIXED_COLUMNS and _is_fixed(cell, question.type):
+                message = Message(
+                    "The attribute {name} cannot be changed in this row. Remove the value.",
+                    name=cell.column.key.partition("::")[2],
+                )
+                place = (form.survey.sheet_name, question.row.number, cell.column.header)
+                issues.add_problem("invalid_attribute", message, *place)
+
+
+def _is_fixed(cell: Cell, type_: QuestionType) -> bool:
+    """Whether pyxform sets the attribute itself and fails if a column sets it, too."""
+    if cell.column.key == "bind::type":
+        return type_.name in _TYPED_SELECTS and cell.text not in _SELECT_TYPES
+    return not type_.ends and (cell.column.key == "bind::nodeset" or type_.begins == "repeat")
 
 
 def _check_prefixes(prefixed: Iterable[_NamedNode], form: ParsedForm, issues: IssueCollector) -> None:

@@ -32,6 +32,11 @@ from fieldgate.imports.xlsform.vocabulary import (
 
 log = logging.getLogger(__name__)
 
+# pyxform fails if a column sets an attribute `tag`, because its function that creates elements has a parameter of that
+# name. For a control of a question it takes the value as the name of the element. So pyxform gets another name.
+_TAG_COLUMNS = frozenset({"instance::tag", "bind::tag", "body::tag", "control::tag"})
+_TAG, _TAG_ALIAS = "tag", "tag-of-the-author"
+
 _NON_ID_CHARS = re.compile(r"[^\w-]+")
 # Warnings that our checks report as well (similar_name, missing_choice_label, missing_translation), and hints about
 # optional parameters.
@@ -89,7 +94,12 @@ def _run_pyxform(workbook: dict[str, Any], warnings: list[str]) -> str:
         fallback_form_name=definition.fallback_form_name,
         warnings=warnings,
     )
-    return f'<?xml version="1.0"?>{build_survey(form).xml().toxml()}'
+    document = build_survey(form).xml()
+    for element in document.getElementsByTagName("*"):
+        if element.hasAttribute(_TAG_ALIAS):
+            element.setAttribute(_TAG, element.getAttribute(_TAG_ALIAS))
+            element.removeAttribute(_TAG_ALIAS)
+    return f'<?xml version="1.0"?>{document.toxml()}'
 
 
 def _to_pyxform_workbook(form: ParsedForm, name: str, root: str) -> dict[str, Any]:
@@ -100,7 +110,7 @@ def _to_pyxform_workbook(form: ParsedForm, name: str, root: str) -> dict[str, An
         SURVEY: [_pyxform_row(row, types) for row in form.survey.rows],
         f"{SURVEY}_header": [
             {"type": None}
-            | {column.pyxform_header: None for column in form.survey.columns if _is_compiled_column(column)}
+            | {_survey_header(column): None for column in form.survey.columns if _is_compiled_column(column)}
         ],
     }
     for kind in (CHOICES, EXTERNAL_CHOICES, ENTITIES, OSM):
@@ -131,8 +141,14 @@ def _slug(name: str) -> str:
 def _pyxform_row(row: SheetRow, types: Mapping[int, str]) -> dict[str, str]:
     if row.number not in types:
         return {}
-    cells = {cell.column.pyxform_header: cell.text for cell in _in_order(row) if _is_compiled_column(cell.column)}
+    cells = {_survey_header(cell.column): cell.text for cell in _in_order(row) if _is_compiled_column(cell.column)}
     return cells | {"type": types[row.number]}
+
+
+def _survey_header(column: SheetColumn) -> str:
+    if column.key in _TAG_COLUMNS:
+        return f"{column.key.removesuffix(_TAG)}{_TAG_ALIAS}"
+    return column.pyxform_header
 
 
 def _pyxform_choice(row: SheetRow, kind: str) -> dict[str, str]:

@@ -14,6 +14,24 @@ from tests.imports.xlsform.workbooks import Rows, xlsx
     [
         ({"survey": [HEADER, ["text", "a:b", "A"]]}, "undeclared_prefix", Place("survey", 2, "name")),
         (
+            {"survey": [[*HEADER, "bind::nodeset"], ["note", "n", "N", "x"]]},
+            "invalid_attribute",
+            Place("survey", 2, "bind::nodeset"),
+        ),
+        (
+            {"survey": [[*HEADER, "Body::nodeset"], [*GOOD, "x"], ["begin repeat", "r", "R", "x"], ["end repeat"]]},
+            "invalid_attribute",
+            Place("survey", 3, "Body::nodeset"),
+        ),
+        (
+            {
+                "survey": [[*HEADER, "bind::type"], [*GOOD, "int"], ["select_one l", "s", "S", "int"]],
+                "choices": [["list_name", "name", "label"], ["l", "1", "One"]],
+            },
+            "invalid_attribute",
+            Place("survey", 3, "bind::type"),
+        ),
+        (
             {"survey": [HEADER, GOOD], "settings": [["attribute::a b"], ["1"]]},
             "invalid_attribute",
             Place("settings", 2, "attribute::a b"),

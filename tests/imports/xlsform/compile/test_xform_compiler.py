@@ -1,10 +1,10 @@
 """Errors and warnings of pyxform, and what is passed to it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
-from fieldgate.imports.xlsform import Form, parse_workbook
+from fieldgate.imports.xlsform import Form, FormRejected, Issue, parse_workbook
 from tests.imports.xlsform.forms import GOOD, HEADER, rejection
 from tests.imports.xlsform.workbooks import Rows, csv_with_sections, xlsx
 
@@ -51,6 +51,98 @@ def test_warnings_of_our_checks_are_not_reported_twice() -> None:
     }
     warnings = parse_workbook(xlsx(sheets), "form").warnings
     assert {warning.code for warning in warnings} == {"similar_name", "missing_choice_label", "missing_translation"}
+
+
+# ODK Validate 1.20.0 accepts the XForms of the next two tests. It also accepts those of the third, except for `ref`,
+# `bind` and `bodyless` of `body` and `control`, which pyxform writes as they are.
+@pytest.mark.parametrize(
+    ("column", "tagged"),
+    [
+        ("instance::tag", ["<q {}/>", "<c {}/>", "<g {}>", "<r {}>"]),
+        (
+            "bind::tag",
+            [
+                '<bind nodeset="/data/q" type="string" {}/>',
+                '<bind nodeset="/data/c" type="string" calculate="1" {}/>',
+                '<bind nodeset="/data/g" {}/>',
+                '<bind nodeset="/data/g/r" {}/>',
+            ],
+        ),
+        ("body::tag", ['<input ref="/data/q" {}>', '<group ref="/data/g" {}>', '<repeat nodeset="/data/g/r" {}>']),
+        ("Control::tag", ['<input ref="/data/q" {}>', '<group ref="/data/g" {}>', '<repeat nodeset="/data/g/r" {}>']),
+    ],
+)
+def test_attributes_named_tag(column: str, tagged: list[str]) -> None:
+    """pyxform 4.5 alone raises a TypeError, except for an answer, and renames the control of a question."""
+    survey: Rows = [
+        [*HEADER, "calculation", column],
+        ["text", "q", "Q", None, "see <b> & ${c}"],
+        ["calculate", "c", None, "1", "see <b> & ${c}"],
+        ["begin group", "g", "G", None, "see <b> & ${c}"],
+        ["begin repeat", "r", "R", None, "see <b> & ${c}"],
+        ["text", "a", "A"],
+        ["end repeat", None, None, None, "see <b> & ${c}"],
+        ["end group"],
+    ]
+    form = parse_workbook(xlsx({"survey": survey}), "form")
+    assert isinstance(form, Form)
+    assert form.warnings == []
+    attribute = 'tag="see &lt;b&gt; &amp;  /data/c "'
+    assert [element.format(attribute) in form.xform for element in tagged] == [True] * len(tagged)
+    assert form.xform.count(" tag") == len(tagged)
+
+
+def test_attribute_named_tag_of_a_group_that_community_health_toolkit_hides() -> None:
+    survey: Rows = [[*HEADER, "instance::tag"], ["begin group", "g", "G", "hidden"], GOOD, ["end group"]]
+    form = parse_workbook(xlsx({"survey": survey}), "form")
+    assert isinstance(form, Form)
+    assert '<g tag="hidden">' in form.xform
+
+
+REFUSED_ATTRIBUTES = {"bind::nodeset", "body::nodeset", "control::nodeset", "bind::type"}
+
+
+@pytest.mark.parametrize("prefix", ["instance", "bind", "body", "control", "attribute"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("tag", "appearance", "type", "name", "ref", "nodeset", "children", "label", "media", "jr:foo", "odk:length"),
+        *("toParseString", "bodyless", "flat", "self", "survey", "instance", "control", "bind", "class", "value"),
+    ],
+)
+def test_attributes_of_any_name_are_compiled_or_have_a_place(prefix: str, name: str) -> None:
+    header = f"{prefix}::{name}"
+    rows: list[list[str | None]] = [
+        ["text", "a", "A", None],
+        ["select_one l", "b", "B", None],
+        ["rank l", "c", "C", None],
+        ["range", "d", "D", None],
+        ["note", "e", "E", None],
+        ["image", "f", "F", None],
+        ["calculate", "g", None, "1"],
+        ["hidden", "h", None, None],
+        ["start", "i", None, None],
+        ["deviceid", "j", None, None],
+        ["audit", "audit", None, None],
+        ["csv-external", "k", None, None],
+        ["begin group", "l", "L", None],
+        ["begin repeat", "m", "M", None],
+        ["text", "n", "N", None],
+        ["end repeat", None, None, None],
+        ["end group", None, None, None],
+        ["begin loop over l", "o", "O", None],
+        ["text", "p", "P", None],
+        ["end loop", None, None, None],
+    ]
+    survey: Rows = [[*HEADER, "calculation", header], *([*row, "x"] for row in rows)]
+    data = xlsx({"survey": survey, "choices": [["list_name", "name", "label"], ["l", "one", "One"]]})
+    problems: Sequence[Issue] = ()
+    try:
+        parse_workbook(data, "form")
+    except FormRejected as rejected:
+        problems = rejected.problems
+    assert all(problem.row and problem.column == header for problem in problems)
+    assert bool(problems) == (header in REFUSED_ATTRIBUTES)
 
 
 def test_instance_namespace_is_compiled() -> None:
