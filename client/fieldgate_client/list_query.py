@@ -11,7 +11,7 @@ import msgspec
 
 from fieldgate_client.connection import Connection, HTTPResponse
 from fieldgate_client.errors import InvalidRequest, UnexpectedResponse
-from fieldgate_client.pages import NotAList, Page, parse_page
+from fieldgate_client.pages import OFFSET_NAMES, NotAList, Page, parse_page
 from fieldgate_client.server_url import API_ROOT
 from fieldgate_client.since import check_page_of_changes, since_parameters
 from fieldgate_client.walk import Walk, WalkOptions, WalkPosition
@@ -54,7 +54,7 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
         if ordering:
             parameters.append(("ordering", ordering))
         parameters += since_parameters(self.since)
-        parameters += [("limit", str(limit)), ("offset", str(offset))]
+        parameters += [("limit", str(limit)), *((name, str(offset)) for name in OFFSET_NAMES)]
 
         def parse(response: HTTPResponse) -> Page:
             try:

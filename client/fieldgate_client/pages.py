@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 NO_VERSION = "none"
 Record = TypeVar("Record")
-OFFSET_NAMES = ("offset", "start")  # KoboToolbox writes `start` in its links
+# A request has both, as lists of KoboToolbox know one of them or both. Its links have the server's own name with the
+# new position, and keep the other one as it was asked for.
+OFFSET_NAMES = ("offset", "start")
 MAX_COUNT = 2**53
 MAX_PAGE_RECORDS = 200_000  # some servers send all records at once
 
@@ -116,16 +118,16 @@ def parse_page(
         raise NotAList(f"{count} is not a number of records")
     step = received
     if envelope.next:
-        next_offset, next_limit = _link_numbers(envelope.next)
-        if next_offset is not None:
-            if next_offset not in (offset + received, offset + (next_limit or limit)):
-                raise DamagedPage(f"the next page begins at {next_offset}, so this is not the page at {offset}")
-            step = next_offset - offset
+        positions, link_limit = _link_numbers(envelope.next)
+        if positions:
+            following = max(positions)
+            if following == offset or not positions <= {offset, offset + received, offset + (link_limit or limit)}:
+                raise DamagedPage(f"the next page begins at {following}, so this is not the page at {offset}")
+            step = following - offset
     if envelope.previous and envelope.results:
-        before, before_limit = _link_numbers(envelope.previous)
-        # KoboToolbox writes the offset of the page itself in some of these links.
-        if before is not None and before not in (offset, max(0, offset - (before_limit or limit))):
-            raise DamagedPage(f"the previous page begins at {before}, so this is not the page at {offset}")
+        positions, link_limit = _link_numbers(envelope.previous)
+        if not positions <= {offset, max(0, offset - (link_limit or limit))}:
+            raise DamagedPage(f"the previous page begins at {min(positions)}, so this is not the page at {offset}")
     return Page(
         offset,
         envelope.results,
@@ -140,18 +142,16 @@ def parse_page(
     )
 
 
-def _link_numbers(link: str) -> tuple[int | None, int | None]:
-    """Offset and limit in the link to a page. Only the query counts: scheme and host may be those of a proxy."""
+def _link_numbers(link: str) -> tuple[set[int], int | None]:
+    """Offsets and limit in the link to a page. Only the query counts: scheme and host may be those of a proxy."""
     query = parse_qs(urlsplit(link).query)
 
-    def number(*names: str) -> int | None:
-        for name in names:
-            text = query.get(name, [""])[-1]
-            if text.isascii() and text.isdigit():
-                return int(text[:18])
-        return None
+    def number(name: str) -> int | None:
+        text = query.get(name, [""])[-1]
+        return int(text[:18]) if text.isascii() and text.isdigit() else None
 
-    return number(*OFFSET_NAMES), number("limit")
+    positions = {position for name in OFFSET_NAMES if (position := number(name)) is not None}
+    return positions, number("limit")
 
 
 def _decode(body: bytes, record_type: Any, *, is_array: bool) -> _Envelope[Any]:

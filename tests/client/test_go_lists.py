@@ -9,7 +9,7 @@ from fieldgate_client import AsyncClient, Client
 from fieldgate_client.errors import IncompleteList, InvalidRequest, NotAuthenticated, ServerFailed
 
 from tests.client.quick_retries import QUICK
-from tests.client.stand_ins.go import INNER_ADDRESS, TOKEN, GoStandIn
+from tests.client.stand_ins.go import INNER_HOST, TOKEN, GoStandIn
 from tests.client.stand_ins.loopback_server import ReceivedRequest
 
 EVENTS = 730
@@ -57,7 +57,7 @@ def test_all_list_methods(go: GoStandIn) -> None:
         assert len(client.list("country/")) == 2
     for request in go.server.requests:
         assert request.headers.get("cookie") is None
-        assert INNER_ADDRESS not in request.headers["host"]
+        assert INNER_HOST not in request.headers["host"]
 
 
 def test_texts_in_a_language(go: GoStandIn) -> None:

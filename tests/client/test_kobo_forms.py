@@ -11,6 +11,7 @@ from fieldgate_client import (
     ConnectionFailed,
     ImportFailed,
     InvalidRequest,
+    NotAuthenticated,
     NotFound,
     ServerFailed,
     SharingIncomplete,
@@ -184,6 +185,24 @@ def test_removing_also_removes_what_depends_on_it(kobo: KoboForms, client: Clien
     assert removed.dry_run is False
     deleted = [path for method, path in kobo.writes() if method == "DELETE"]
     assert len(deleted) == 3, "omar had none"
+
+
+def test_a_permission_that_another_one_contradicts_is_lost(kobo: KoboForms, client: Client) -> None:
+    kobo.held["aForm"] |= {("bob", "partial_submissions"): "p1", ("bob", "view_asset"): "p2"}
+    shared = client.share("aForm", "bob", "view_submissions")
+    effects = [(each.codename, each.effect, each.reason) for each in shared.effects]
+    assert effects == [("view_submissions", "granted", "asked"), ("partial_submissions", "removed", None)]
+    with pytest.raises(SharingIncomplete, match="cannot be assigned explicitly to Asset objects of this type"):
+        client.share("aForm", "bob", "discover_asset")
+    with pytest.raises(SharingIncomplete, match="Owner's permissions cannot be deleted"):
+        client.share("aForm", "amina", "view_asset", remove=True)
+
+
+def test_without_a_token(kobo: KoboForms, form: Path) -> None:
+    with Client(kobo.server.base_url, options=QUICK) as client:
+        assert len(client.permissions()) == 10
+        with pytest.raises(NotAuthenticated, match="credentials were not provided"):
+            client.import_form(form)
 
 
 def test_a_dry_run_is_refused_before_anything_is_sent(kobo: KoboForms, client: Client) -> None:

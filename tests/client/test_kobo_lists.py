@@ -2,7 +2,7 @@
 
 import pytest
 from fieldgate_client import AsyncClient, Client
-from fieldgate_client.errors import FieldgateError, NotAuthenticated, NotFound
+from fieldgate_client.errors import FieldgateError, NotAuthenticated, NotFound, ServerFailed
 
 from tests.client.quick_retries import QUICK
 from tests.client.stand_ins.kobo import TOKEN, KoboStandIn
@@ -11,7 +11,8 @@ from tests.client.stand_ins.kobo import TOKEN, KoboStandIn
 @pytest.mark.parametrize("page_size", [1, 7, 50, 1000, 5000])
 @pytest.mark.parametrize("concurrency", [1, 8])
 async def test_assets_are_complete_with_every_page_size(page_size: int, concurrency: int) -> None:
-    kobo = KoboStandIn({1: 30, 7: 120, 50: 520}.get(page_size, 1500), 12)
+    number = {1: 30, 7: 120, 50: 520}.get(page_size, 2500)
+    kobo = KoboStandIn(number, number)
     with kobo.server:
         async with AsyncClient(
             kobo.server.base_url, TOKEN, page_size=page_size, concurrency=concurrency, options=QUICK
@@ -24,7 +25,9 @@ async def test_assets_are_complete_with_every_page_size(page_size: int, concurre
             assert without_count.report.count is None
             with pytest.raises(FieldgateError, match="does not tell how many"):
                 await without_count.count()
-            assert [each.uid async for each in client.imports()] == [each["uid"] for each in kobo.imports]
+            data = client.list(f"assets/{kobo.assets[0]['uid']}/data/")
+            assert [record async for record in data] == kobo.submissions
+            assert data.report.passes == 1
             limits = {int(request.query.get("limit", 0)) for request in kobo.server.requests}
             assert max(limits) <= max(2, page_size)
 
@@ -61,7 +64,29 @@ def test_errors() -> None:
             [*client.assets()]
         with Client(kobo.server.base_url, options=QUICK) as client:
             assert [*client.assets()] == []
+            assert [*client.imports()] == []
             with pytest.raises(NotFound, match="removed"):
                 client.get("/assets/")
             with pytest.raises(NotFound):
                 [*client.list("assets/anope/permission-assignments/")]
+        kobo.has_imports = True
+        with (
+            Client(kobo.server.base_url, TOKEN, options=QUICK) as client,
+            pytest.raises(ServerFailed, match=r"Server Error \(500\)"),
+        ):
+            [*client.imports()]
+
+
+def test_without_a_slash_the_server_redirects() -> None:
+    kobo = KoboStandIn(30)
+    with kobo.server, Client(kobo.server.base_url, TOKEN, page_size=10, options=QUICK) as client:
+        assert [record["uid"] for record in client.list("assets")] == [asset["uid"] for asset in kobo.assets]
+
+
+def test_slices_of_submissions() -> None:
+    kobo = KoboStandIn(1, 50)
+    with kobo.server, Client(kobo.server.base_url, TOKEN, page_size=10, options=QUICK) as client:
+        data = client.list(f"assets/{kobo.assets[0]['uid']}/data/")
+        assert len(data) == 50
+        assert [*data[15:38]] == kobo.submissions[15:38]
+        assert data[-1] == kobo.submissions[-1]

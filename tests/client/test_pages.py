@@ -77,3 +77,27 @@ def test_a_record_of_the_wrong_type() -> None:
 def test_damaged_pages_are_requested_again(body: bytes, record_type: Any) -> None:
     with pytest.raises(DamagedPage):
         parse_page(body, {}, 0, 1000, record_type)
+
+
+@pytest.mark.parametrize(
+    ("offset", "links"),
+    [
+        (0, {"next": "?limit=10&offset=0&start=10"}),  # KoboToolbox sets `start`
+        (0, {"next": "?limit=10&offset=10&start=0"}),  # IFRC GO sets `offset`
+        (20, {"next": "?limit=10&offset=30", "previous": "?limit=10&offset=10"}),  # Fieldgate
+        (10, {"next": "?limit=10&offset=10&start=20", "previous": "?limit=10&offset=10"}),
+        (20, {"next": "?limit=10&offset=30&start=20", "previous": "?limit=10&offset=10&start=20"}),
+    ],
+)
+def test_the_position_of_the_next_page_is_the_one_that_the_server_set(offset: int, links: RECORD) -> None:
+    body = msgspec.json.encode({"count": 99, "results": [{"id": id_} for id_ in range(10)], **links})
+    assert parse_page(body, {}, offset, 10).end == offset + 10
+    for other in ({0, 10, 20} - {offset}) | {offset + 10, offset + 20}:
+        with pytest.raises(DamagedPage):
+            parse_page(body, {}, other, 10)
+
+
+def test_a_next_page_at_the_same_position_is_damaged() -> None:
+    for results in ([{"id": 1}], []):
+        with pytest.raises(DamagedPage, match="begins at 0"):
+            page_of(results, count=9, next="?limit=1&offset=0&start=0")

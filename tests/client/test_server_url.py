@@ -37,7 +37,8 @@ def test_filters_of_an_address_are_sent() -> None:
     with LoopbackServer(lambda _: json_reply(empty)) as server, Client(server.base_url) as client:
         address = f"{server.base_url}/api/v2/event/?dtype=12&limit=20&offset=40&format=api&search=flood"
         client.list(address, search="cyclone").first()
-        assert server.requests[-1].query == {"dtype": "12", "search": "cyclone", "limit": "1", "offset": "0"}
+        wanted = {"dtype": "12", "search": "cyclone", "limit": "1", "offset": "0", "start": "0"}
+        assert server.requests[-1].query == wanted
         client.get(f"{server.base_url}/api/v2/event/7/?language=fr")
         assert server.requests[-1].target == "/api/v2/event/7/?language=fr"
 

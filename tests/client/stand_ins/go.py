@@ -4,17 +4,24 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from tests.client.stand_ins.lenient_pages import PageRules, page_of
+from tests.client.stand_ins.lenient_pages import GoPages, page_of
 from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
-from tests.events.sync.go_server import COUNTRIES, FLOOD, go_event, list_record, mini_record
+from tests.events.sync.go_server import FLOOD, LISTED_COUNTRIES, go_error, go_event, list_record, mini_record
 
 TOKEN = "f0e1d2c3"
 # Behind a proxy that ends TLS, links have the scheme and host that the inner server sees.
-INNER_ADDRESS = "http://goadmin.internal:8000"
-RULES = PageRules(default_limit=50)
+INNER_HOST = "goadmin.internal:8000"
 ORDERINGS = ("disaster_start_date", "created_at", "name", "num_affected", "glide", "ifrc_severity_level")
 REGIONS = [
-    {"id": id_, "name": id_, "region_name": name, "label": name} for id_, name in enumerate(("Africa", "Americas"))
+    {
+        "name": id_,
+        "id": id_,
+        "region_name": name,
+        "bbox": None,
+        "label": "",
+        "translation_module_original_language": "en",
+    }
+    for id_, name in enumerate(("Africa", "Americas", "Asia Pacific", "Europe", "Middle East & North Africa"))
 ]
 
 
@@ -41,24 +48,24 @@ class GoStandIn:
             return error_reply(401, "Invalid token.", code=4012)
         if not request.path.endswith("/"):
             return Reply(301, headers=(("Location", request.target.replace(request.path, request.path + "/", 1)),))
-        query, language = request.query, request.headers.get("accept-language", "en")[:2]
-        if query.get("format", "json") != "json":
+        language = request.headers.get("accept-language", "en")[:2]
+        if request.query.get("format", "json") != "json":
             return error_reply(404, "Resource not found")
-        address = INNER_ADDRESS + request.path
         match request.path.removeprefix("/api/v2/"):
             case "event/":
-                return self._events(query, language, address, list_record)
+                return self._events(request, language, list_record)
             case "event/mini/":
-                return self._events(query, language, address, mini_record)
+                return self._events(request, language, mini_record)
             case "country/":
-                return json_reply(page_of([*COUNTRIES.values()], query, RULES, address))
+                return json_reply(page_of(LISTED_COUNTRIES, request.target, GoPages, INNER_HOST))
             case "region/":
-                return json_reply(page_of(REGIONS, query, RULES, address))
+                return json_reply(page_of(REGIONS, request.target, GoPages, INNER_HOST))
             case "disaster_type/":
-                return json_reply(page_of([FLOOD], query, RULES, address))
+                return json_reply(page_of([FLOOD], request.target, GoPages, INNER_HOST))
         return Reply(404, b"<!doctype html><title>Not Found</title>", content_type="text/html")
 
-    def _events(self, query: dict[str, str], language: str, address: str, to_record: Callable[..., Any]) -> Reply:
+    def _events(self, request: ReceivedRequest, language: str, to_record: Callable[..., Any]) -> Reply:
+        query = request.query
         found = [event for event in self.events.values() if event["visibility"] == 3 and event["parent_event"] is None]
         for name in ("countries__in", "regions__in"):
             wanted = [part.strip() for part in query.get(name, "").split(",") if part.strip()]
@@ -83,7 +90,7 @@ class GoStandIn:
             if len(found) < 200
             else LazyRecords(found, to_record, language)
         )
-        return json_reply(page_of(records, query, RULES, address), Content_Language=language)
+        return json_reply(page_of(records, request.target, GoPages, INNER_HOST), Content_Language=language)
 
 
 class LazyRecords(list[Any]):
@@ -99,6 +106,4 @@ class LazyRecords(list[Any]):
 
 
 def error_reply(status: int, text: str, internal: str = "", code: int = 0) -> Reply:
-    errors = {"non_field_errors": [text], **({"internal_non_field_errors": [internal]} if internal else {})}
-    body = {"timestamp": "2026-05-20T14:26:09.123456Z", "error_code": code or status, "errors": errors}
-    return json_reply(body, status)
+    return json_reply(go_error(code or status, text, internal), status)

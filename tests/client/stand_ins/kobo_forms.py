@@ -13,18 +13,21 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from tests.client.stand_ins.lenient_pages import KoboPages, page_of
 from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
 
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
-INNER_ADDRESS = "http://kpi.internal"
+INNER_HOST = "kpi.internal"
+INNER_ADDRESS = f"http://{INNER_HOST}"
 OWNER = "amina"
 IMPLIED = {
     "add_submissions": (),
     "change_asset": ("view_asset",),
     "change_submissions": ("view_submissions", "add_submissions", "view_asset"),
     "delete_submissions": ("view_submissions", "view_asset"),
+    "discover_asset": ("view_asset",),
     "manage_asset": (
-        *("view_asset", "change_asset", "add_submissions", "view_submissions"),
+        *("view_asset", "change_asset", "discover_asset", "add_submissions", "view_submissions"),
         *("change_submissions", "delete_submissions", "validate_submissions"),
     ),
     "partial_submissions": ("view_asset",),
@@ -32,6 +35,13 @@ IMPLIED = {
     "view_asset": (),
     "view_submissions": ("view_asset",),
 }
+PARTIAL = "partial_submissions"
+CONTRADICTORY = {
+    PARTIAL: ("view_submissions", "change_submissions", "delete_submissions", "validate_submissions", "manage_asset"),
+    **{f"{verb}_submissions": (PARTIAL,) for verb in ("change", "delete", "validate", "view")},
+}
+ASSIGNABLE = [codename for codename in IMPLIED if codename != "discover_asset"]  # on a survey
+OWNED = [codename for codename in ASSIGNABLE if codename != PARTIAL]
 RUNNING = ("created", "processing")  # what an import says before its result
 
 
@@ -42,7 +52,7 @@ class KoboForms:
         self.users = users
         self.assets: dict[str, dict[str, Any]] = {uid: self._asset(uid, f"Form {uid}", "survey") for uid in assets}
         self.files: dict[str, bytes] = {}  # by uid of the asset
-        self.held: dict[str, dict[tuple[str, str], str]] = {uid: {} for uid in assets}  # user, permission: p…
+        self.held: dict[str, dict[tuple[str, str], str]] = {uid: self._owned() for uid in assets}
         self.uploads: list[dict[str, str]] = []
         self.results: list[dict[str, Any]] = []  # of the imports, in their order
         self.looks: list[int] = []
@@ -62,13 +72,14 @@ class KoboForms:
         return reply
 
     def _route(self, request: ReceivedRequest) -> Reply:
-        if request.headers.get("authorization") != f"Token {TOKEN}":
-            return json_reply({"detail": "Invalid token."}, 401)
-        path = request.path.removeprefix("/api/v2/")
+        authorization, path = request.headers.get("authorization", ""), request.path.removeprefix("/api/v2/")
+        if authorization != f"Token {TOKEN}" and (authorization or not path.startswith("permissions/")):
+            text = "Invalid token." if authorization else "Authentication credentials were not provided."
+            return json_reply({"detail": text}, 401, WWW_Authenticate="Session")
         match request.method, path.strip("/").split("/"):
             case "GET", ["permissions"]:
-                results = [self._permission(codename) for codename in IMPLIED]
-                return json_reply({"count": len(results), "next": None, "previous": None, "results": results})
+                found = [self._permission(codename) for codename in IMPLIED]
+                return json_reply(page_of(found, request.target, KoboPages, INNER_HOST))
             case "GET", ["permissions", codename] if codename in IMPLIED:
                 return json_reply(self._permission(codename))
             case "GET", ["users", name] if name in self.users:
@@ -106,16 +117,18 @@ class KoboForms:
         uid = f"aNew{len(self.uploads)}"
         if path:
             uid, key = path.removeprefix("/api/v2/assets/").rstrip("/"), "updated"
-            if not path.startswith("/api/v2/assets/"):
+            if not (path.startswith("/api/v2/assets/") and path.endswith("/")):
                 return {"error": "{'tried': [" + "<URLPattern…>, " * 500, "error_type": "Resolver404"}
             if uid not in self.assets:
                 return {"error": "Asset matching query does not exist.", "error_type": "DoesNotExist"}
         else:
             kind = "block" if fields.get("library") != "false" else fields.get("desired_type") or "survey"
             self.assets[uid] = self._asset(uid, PurePath(fields.get("name", "")).stem, kind)
-            self.held[uid] = {}
+            self.held[uid] = self._owned()
         self.files[uid] = content
-        return {key: [{"uid": uid, "kind": "asset", "summary": {}, "owner__username": OWNER}]}
+        changed = {"uid": uid, "kind": "asset", "summary": {"languages": []}, "owner__username": OWNER}
+        logs = [{"source": "No information available", "asset_id": 12, "asset_uid": uid, "project_owner": OWNER}]
+        return {key: [changed], **({"audit_logs": logs} if key == "updated" else {})}
 
     def _import_detail(self, number: int) -> Reply:
         look = self.looks[number]
@@ -136,15 +149,25 @@ class KoboForms:
             user, permission = (path[-1] for path in paths)
             if [path[:-1] for path in paths] != [["api", "v2", "users"], ["api", "v2", "permissions"]]:
                 return json_reply({"user": ["Invalid hyperlink - No URL match."]}, 400)
+            if user not in self.users:
+                return json_reply({"user": ["Invalid hyperlink - Object does not exist."]}, 400)
+            if permission not in ASSIGNABLE:
+                text = f"{permission} cannot be assigned explicitly to Asset objects of this type."
+                return json_reply({"permission": [text]}, 400)
             if user == OWNER:
                 return json_reply({"user": "Owner's permissions cannot be assigned explicitly"}, 400)
-            for codename in (permission, *IMPLIED[permission]):
+            for codename in {permission, *IMPLIED[permission]} & {*ASSIGNABLE}:
+                for other in CONTRADICTORY.get(codename, ()):
+                    held.pop((user, other), None)
                 held.setdefault((user, codename), f"p{len(held)}{codename}")
-            return json_reply(self._assignment(uid, user, permission), 201)
+            created = self._assignment(uid, user, permission)
+            return json_reply(created, 201, Location=created["url"])
         found = [key for key, number in held.items() if [number] == rest]
         if method != "DELETE" or not found:
             return json_reply({"detail": "No ObjectPermission matches the given query."}, 404)
         user, permission = found[0]
+        if user == OWNER:
+            return json_reply({"detail": "Owner's permissions cannot be deleted"}, 409)
         for codename, implied in IMPLIED.items():
             if codename == permission or permission in implied:
                 held.pop((user, codename), None)
@@ -154,16 +177,27 @@ class KoboForms:
     def _permission(codename: str) -> dict[str, Any]:
         url = f"{INNER_ADDRESS}/api/v2/permissions/"
         implied = [f"{url}{each}/" for each in IMPLIED[codename]]
-        return {"url": f"{url}{codename}/", "codename": codename, "implied": implied, "contradictory": [], "name": ""}
+        others = [f"{url}{each}/" for each in CONTRADICTORY.get(codename, ())]
+        record = {"url": f"{url}{codename}/", "codename": codename, "implied": implied, "contradictory": others}
+        return {**record, "name": f"Can {codename}"}
+
+    @staticmethod
+    def _owned() -> dict[tuple[str, str], str]:
+        """The assignments of a new asset, by user and permission: all of the owner's."""
+        return {(OWNER, codename): f"pOwner{codename}" for codename in OWNED}
 
     def _assignment(self, uid: str, user: str, permission: str) -> dict[str, Any]:
         root = f"{INNER_ADDRESS}/api/v2"
-        return {
+        record: dict[str, Any] = {
             "url": f"{root}/assets/{uid}/permission-assignments/{self.held[uid][user, permission]}/",
             "user": f"{root}/users/{user}/",
             "permission": f"{root}/permissions/{permission}/",
             "label": permission,
         }
+        if permission == PARTIAL:
+            seen = {"url": f"{root}/permissions/view_submissions/", "filters": [{"_submitted_by": user}]}
+            record |= {"partial_permissions": [seen], "label": {"default": PARTIAL, "view_submissions": "View …"}}
+        return record
 
     @staticmethod
     def _asset(uid: str, name: str, asset_type: str) -> dict[str, Any]:

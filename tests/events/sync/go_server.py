@@ -9,6 +9,8 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from tests.client.stand_ins.lenient_pages import GoPages, page_of
+
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FALLBACKS = ("en", "fr", "es", "ar")
 TOKEN = "f0e1d2c3"
@@ -18,12 +20,12 @@ COUNTRIES = {
              "average_household_size": "4.60", "society_name": "", "translation_module_original_language": "en"}
     for number, iso, iso3, region, name in ((123, "NP", "NPL", 2, "Nepal"), (84, "IN", "IND", 2, "India"))
 }  # fmt: skip
-# The list of countries has more fields than countries in events have, and lacks this one.
+# The list of countries has more fields than countries in events have, and lacks one.
 LISTED_COUNTRIES: list[dict[str, Any]] = [
     {**{name: value for name, value in country.items() if name != "average_household_size"},
-     "society_url": "", "url_ifrc": "", "key_priorities": None, "inform_score": None, "bbox": None, "centroid": None,
-     "links": [], "address_1": None, "address_2": None, "city_code": None, "phone": None, "website": None,
-     "emails": None, "overview": None}
+     "society_url": "", "key_priorities": None, "inform_score": "6.40", "url_ifrc": "", "bbox": None,
+     "centroid": {"type": "Point", "coordinates": [84.0, 28.2]}, "links": [], "address_1": None, "address_2": None,
+     "city_code": None, "phone": None, "website": None, "emails": None, "overview": None}
     for country in COUNTRIES.values()
 ]  # fmt: skip
 FLOOD = {"id": 12, "name": "Flood", "summary": "", "translation_module_original_language": "en"}
@@ -94,17 +96,20 @@ class GoServer:
             url = urlsplit(target)
             path = url.path.removeprefix("/api/v2/")
             if self.statuses.get(path):
-                return self.statuses[path].pop(0), {"errors": {"non_field_errors": ["Something unexpected"]}}
-            if authorization not in ("", f"Token {TOKEN}"):
-                return 401, {"error_code": 4012, "errors": {"non_field_errors": ["Invalid token."]}}
-            query = {name: values[-1] for name, values in parse_qs(url.query).items()}
-            return self._respond(path, query, language, has_token=bool(authorization))
+                status = self.statuses[path].pop(0)
+                return status, go_error(status, "Something unexpected has occured.")
+            if authorization.startswith("Token ") and authorization != f"Token {TOKEN}":
+                return 401, go_error(4012, "Invalid token.")
+            return self._respond(target, language, has_token=authorization.startswith("Token "))
 
-    def _respond(self, path: str, query: dict[str, str], language: str, *, has_token: bool) -> tuple[int, Any]:
+    def _respond(self, target: str, language: str, *, has_token: bool) -> tuple[int, Any]:
+        url = urlsplit(target)
+        path = url.path.removeprefix("/api/v2/")
+        query = {name: values[-1] for name, values in parse_qs(url.query).items()}
         if path == "country/":
-            return 200, self._page(LISTED_COUNTRIES, query)
+            return 200, self._page(LISTED_COUNTRIES, target)
         if path == "disaster_type/":
-            return 200, self._page([FLOOD], query)
+            return 200, self._page([FLOOD], target)
         levels = (1, 2, 3, 4) if has_token else (3,)
         visible = {id_: event for id_, event in self.events.items() if event["visibility"] in levels}
         if path in ("event/", "event/mini/"):
@@ -118,16 +123,19 @@ class GoServer:
             listed.sort(key=lambda event: event["id"])
             listed.sort(key=lambda event: event["disaster_start_date"], reverse=True)
             to_record = list_record if path == "event/" else mini_record
-            return 200, self._page([to_record(event, language) for event in listed], query)
+            return 200, self._page([to_record(event, language) for event in listed], target)
         id_ = path.removeprefix("event/").rstrip("/")
         if id_.isdigit() and int(id_) in visible:
             return 200, detail_record(visible[int(id_)], language)
-        return 404, {"error_code": 404, "errors": {"non_field_errors": ["Resource not found"]}}
+        return 404, go_error(404, "Resource not found")
 
-    def _page(self, found: list[dict[str, Any]], query: dict[str, str]) -> dict[str, Any]:
-        limit, offset = int(query.get("limit", 50)), int(query.get("offset", 0))
-        results = found[offset : offset + min(limit, self.max_page_size)]
-        return {"count": len(found), "next": None, "previous": None, "results": results}
+    def _page(self, found: list[dict[str, Any]], target: str) -> dict[str, Any]:
+        return page_of(found, target, GoPages, "goadmin.internal", self.max_page_size)
+
+
+def go_error(code: int, text: str, internal: str = "") -> dict[str, Any]:
+    errors = {"non_field_errors": [text], **({"internal_non_field_errors": [internal]} if internal else {})}
+    return {"timestamp": "2026-05-20T14:26:09.123456Z", "error_code": code, "errors": errors}
 
 
 def list_record(event: dict[str, Any], language: str) -> dict[str, Any]:

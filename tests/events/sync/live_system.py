@@ -4,6 +4,8 @@ from typing import Any
 
 import httpx
 
+from tests.client.stand_ins.lenient_pages import GoPages, page_of
+
 
 class LiveSystem:
     """A server like IFRC GO: falls back to English, does not list changes or deletions, and is sometimes busy."""
@@ -53,9 +55,8 @@ class LiveSystem:
         return {name: translated(value) if name in ("name", "summary") else value for name, value in record.items()}
 
     def page(self, request: httpx.Request, found: list[dict[str, Any]]) -> httpx.Response:
-        limit, offset = int(request.url.params.get("limit", 50)), int(request.url.params.get("offset", 0))
-        results = found[offset : offset + min(limit, self.max_page_size)]
-        return httpx.Response(200, json={"count": len(found), "next": None, "previous": None, "results": results})
+        target = request.url.raw_path.decode()
+        return httpx.Response(200, json=page_of(found, target, GoPages, "goadmin.internal", self.max_page_size))
 
 
 def live_record(id_: int, **fields: Any) -> dict[str, Any]:
