@@ -14,8 +14,8 @@ from fieldgate.events.stored_documents import build_document
 from fieldgate.reference.reference_data import fold_text
 
 # 0: translations by position. 1: translations by language code. 2: figures behind the facets. 3: rows in documents.
-# 4: non-breaking spaces in rows.
-EVENT_FORMAT = 4
+# 4: non-breaking spaces in rows. 5: apostrophes after separators in rows.
+EVENT_FORMAT = 5
 
 NAME_SEPARATOR = "\x1f"
 

@@ -1,13 +1,11 @@
-"""CSV that is safe to open in a spreadsheet: text that looks like a formula gets a leading apostrophe.
+"""CSV that is safe to open in a spreadsheet: text that looks like a formula gets an apostrophe before it.
 
-Lines end with CR LF, as in RFC 4180. Truth values are `true` and `false`. NUL becomes U+FFFD, as many readers stop at
-it.
+Lines end with CR LF, as in RFC 4180. Truth values are `true` and `false`. Control characters become U+FFFD: many
+readers stop at NUL, and others could take over a terminal that shows the file.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import shutil
 import tempfile
@@ -20,16 +18,23 @@ from fieldgate_client.exports.columns import Columns
 from fieldgate_client.exports.flatten import Cell, decode_record, flatten
 from fieldgate_client.exports.output_file import OutputFile, Target
 
-# Some spreadsheets leave out white space, control characters and characters without width at the start of a cell. In
-# some languages Excel also takes the wide signs. A text with apostrophes before a formula gets one more, so that what
-# was written can be restored. This is the rule of the server; a test compares the two.
-FORMULA = re.compile(
-    r"'*(?:[\t\r\n]|[\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫])"
-)
+# Spreadsheets may split at semicolons, tabs or bars, and then quotes in the middle of a cell mean nothing to them. So
+# the apostrophe is also written after separators and line breaks within a text. Some leave out white space, control
+# characters and characters without width at the start of a cell, and in some languages Excel takes the wide signs, too.
+# A text with apostrophes before a formula gets one more, so that what was written can be restored. These are the rules
+# of the server (`csv_safe.py`); a test compares the two.
+_IGNORED = r"\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff'"
+_SIGN = r"[=+\-@＝＋－＠﹦﹢﹣﹫]"
+_SEPARATOR = re.compile(r"[;|\t\r\n]")
+_FORMULA = re.compile(rf"(?!'*-[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z)(?:'*[\t\r\n]|[{_IGNORED}]*{_SIGN})")
+# From its first character on: a search from each of them would take quadratic time.
+_BEFORE_SIGN = re.compile(rf'(?<![{_IGNORED};|"])[{_IGNORED};|"]*{_SIGN}')
+_QUOTED = re.compile(r'[",;|\t\r\n]')
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 BYTE_ORDER_MARK = "\ufeff"
 COPY_BYTES = 1 << 16
 
-# A cell as `csv` writes it, with the quotes.
+# A cell as it is written, with the quotes.
 _WRITTEN_CELL = re.compile(r'("[^"]*(?:""[^"]*)*"|[^",\r\n]*)(?:,|\r\n)')
 
 
@@ -107,16 +112,20 @@ class CSVWriter:
 
 
 def encode_rows(rows: list[list[Cell]]) -> bytes:
-    text = io.StringIO(newline="")
-    csv.writer(text).writerows(
-        [[cell if cell is None or type(cell) is int else _cell(cell) for cell in row] for row in rows]
-    )
-    return text.getvalue().encode()
+    lines = [",".join(map(_encode_cell, row)) or '""' * len(row) for row in rows]  # an empty line is no row
+    return _CONTROLS.sub("\ufffd", "".join([f"{line}\r\n" for line in lines])).encode()
 
 
-def _cell(cell: Cell) -> Cell:
+def _encode_cell(cell: Cell) -> str:
     if type(cell) is str:
-        if FORMULA.match(cell):
-            cell = f"'{cell}"
-        return cell.replace("\0", "\ufffd") if "\0" in cell else cell
-    return ("true" if cell else "false") if type(cell) is bool else cell
+        text = _escape_formula(cell)
+        return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
+    if cell is None:
+        return ""
+    return ("true" if cell else "false") if type(cell) is bool else str(cell)
+
+
+def _escape_formula(text: str) -> str:
+    if _SEPARATOR.search(text):
+        text = _BEFORE_SIGN.sub(lambda found: _SEPARATOR.sub(r"\g<0>'", found[0]), text)
+    return f"'{text}" if _FORMULA.match(text) else text

@@ -1,8 +1,11 @@
-"""CSV that is safe to open in a spreadsheet: text that looks like a formula gets a leading apostrophe.
+"""CSV that is safe to open in a spreadsheet: text that looks like a formula gets an apostrophe before it.
 
-encode_csv([["user"], ["=1+1"]])  # b"user\\r\\n'=1+1\\r\\n"
+encode_csv([["user"], ["=1+1"], ["a;=1+1"]])  # b"user\\r\\n'=1+1\\r\\n\\"a;'=1+1\\"\\r\\n"
 
-A text that begins with apostrophes before a formula gets one more, so that `unescape_formula` restores every text.
+Spreadsheets can be told to split at semicolons, tabs or bars, which Excel does in many languages. Quotes in the middle
+of what they then take as a cell mean nothing, and a line break ends the row. So the apostrophe is also written after
+separators and line breaks within a text. What has apostrophes there already gets one more, so that `unescape_formula`
+restores every text. Cells with separators are quoted for spreadsheets that split at commas and semicolons alike.
 """
 
 import csv
@@ -12,37 +15,52 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 # Some spreadsheets leave out white space, control characters and characters without width at the start of a cell. In
-# some languages Excel also takes the wide signs. The client library has the same pattern; a test compares the two.
-FORMULA = re.compile(
-    r"'*(?:[\t\r\n]|[\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫])"
-)
+# some languages Excel also takes the wide signs. The client library has the same rules; a test compares the two.
+_IGNORED = r"\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff'"
+_SIGN = r"[=+\-@＝＋－＠﹦﹢﹣﹫]"
+_SEPARATOR = re.compile(r"[;|\t\r\n]")
+_FORMULA = re.compile(rf"(?!'*-[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z)(?:'*[\t\r\n]|[{_IGNORED}]*{_SIGN})")
+# From its first character on: a search from each of them would take quadratic time.
+_BEFORE_SIGN = re.compile(rf'(?<![{_IGNORED};|"])[{_IGNORED};|"]*{_SIGN}')
+_QUOTED = re.compile(r'[",;|\t\r\n]')
 
 CSVCell = str | int | float | None
 
 
 def encode_csv(rows: Iterable[Sequence[CSVCell]]) -> bytes:
-    text = io.StringIO(newline="")
-    csv.writer(text).writerows([["" if cell is None else _escape_formula(cell) for cell in row] for row in rows])
-    return text.getvalue().encode()
+    return b"".join([encode_cells(*row) + b"\r\n" for row in rows])
 
 
 def encode_cells(*cells: CSVCell) -> bytes:
     """Encode cells for the middle of a row: without the end of the line."""
-    # A row of one empty cell would be quoted, so there is one more cell.
-    return encode_csv([[*cells, None]])[: -len(b",\r\n")]
+    return ",".join(map(_encode_cell, cells)).encode()
 
 
 def decode_csv(encoded: bytes) -> Iterator[list[str]]:
     """The rows that `encode_csv` encoded, as texts."""
     csv.field_size_limit(sys.maxsize)  # of all readers of this process; others limit the size of what they read
     for row in csv.reader(io.StringIO(encoded.decode(), newline="")):
-        yield [unescape_formula(cell) if cell[:1] == "'" else cell for cell in row]
+        yield [unescape_formula(cell) if "'" in cell else cell for cell in row]
 
 
-def _escape_formula(cell: CSVCell) -> CSVCell:
-    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
+def _encode_cell(cell: CSVCell) -> str:
+    if not isinstance(cell, str):
+        return "" if cell is None else str(cell)
+    text = escape_formula(cell)
+    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
+
+
+def escape_formula(text: str) -> str:
+    """The text as a spreadsheet shows it, whatever it splits at. Negative numbers stay as they are."""
+    if _SEPARATOR.search(text):
+        text = _BEFORE_SIGN.sub(lambda found: _SEPARATOR.sub(r"\g<0>'", found[0]), text)
+    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def unescape_formula(cell: str) -> str:
     """Undo the escaping of `encode_csv`."""
-    return cell[1:] if cell[:1] == "'" and FORMULA.match(cell, 1) else cell
+    if cell[:1] == "'" and _FORMULA.match(cell, 1):
+        cell = cell[1:]
+    if _SEPARATOR.search(cell):
+        cell = _BEFORE_SIGN.sub(lambda found: re.sub(r"([;|\t\r\n])'", r"\1", found[0]), cell)
+    return cell

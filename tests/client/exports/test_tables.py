@@ -2,16 +2,18 @@
 
 import csv
 import io
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import openpyxl
+import pandas
 import pyarrow.parquet
 import pytest
 from fieldgate_client import ExportLimit
-from fieldgate_client.exports.csv_file import FORMULA, CSVWriter
+from fieldgate_client.exports.csv_file import CSVWriter
 from fieldgate_client.exports.export import RecordWriter, export_pages
 from fieldgate_client.exports.flatten import flatten
 from fieldgate_client.exports.ndjson import NDJSONWriter
@@ -21,6 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from python_calamine import CalamineWorkbook
 
+from fieldgate.http.response.csv_safe import escape_formula
 from tests.client.exports.hostile_records import HOSTILE, LONG_TEXT
 
 COLUMNS = ["id", "text", "mixed", "mixed.a", "number", "when", "late.x", "late.y", "=HYPERLINK(1)"]
@@ -44,7 +47,7 @@ def csv_text(cell: Any) -> str:
         return "true" if cell else "false"
     if not isinstance(cell, str):
         return "" if cell is None else str(cell)
-    return ("'" if FORMULA.match(cell) else "") + cell.replace("\0", "\ufffd")
+    return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", "\ufffd", escape_formula(cell))
 
 
 @pytest.mark.parametrize("page_size", [1, 3, 100])
@@ -55,8 +58,8 @@ def test_csv_with_hostile_values(page_size: int) -> None:
     assert header == [csv_text(name) for name in COLUMNS], "whatever the pages are"
     expected = [{csv_text(name): csv_text(cell) for name, cell in flatten(record).items()} for record in HOSTILE]
     assert rows == [[record.get(name, "") for name in header] for record in expected]
-    formulas = [cell for row in [header, *rows] for cell in row if FORMULA.match(cell)]
-    assert [cell for cell in formulas if not cell.lstrip("-").isdigit() and cell[0] != "'"] == []
+    formulas = [cell for row in [header, *rows] for cell in row if cell.lstrip()[:1] in ("=", "+", "-", "@")]
+    assert [cell for cell in formulas if not cell.lstrip("-").isdigit()] == []
 
 
 records = st.lists(
@@ -82,6 +85,25 @@ def test_csv_of_any_records(several: list[dict[str, Any]], page_size: int) -> No
     header = rows[0]
     assert read_csv(whole.getvalue()) == rows
     assert rows[1:] == [[row.get(name, "") for name in header] for row in expected]
+
+
+def test_csv_has_nothing_that_controls_a_terminal() -> None:
+    file = io.BytesIO()
+    write(CSVWriter(file), [{"name": "\x1b]0;title\x07\x9b31mFlood\x7f\tÄ\nb"}])
+    assert file.getvalue().decode() == 'name\r\n"\ufffd]0;title\ufffd\ufffd31mFlood\ufffd\tÄ\nb"\r\n'
+
+
+def test_csv_is_read_by_pandas_as_it_was() -> None:
+    """Submissions of KoboToolbox have numbers as text."""
+    records = [
+        {"text": "Ärzte; Pflege | Wasser", "number": "-5", "place": "-0.5"},
+        {"text": "a - b\nc\td", "number": "7", "place": "1e3"},
+    ]
+    file = io.BytesIO()
+    write(CSVWriter(file), records)
+    table = pandas.read_csv(io.BytesIO(file.getvalue()))
+    assert table["text"].tolist() == [record["text"] for record in records]
+    assert (table["number"].tolist(), table["place"].tolist()) == ([-5, 7], [-0.5, 1000.0])
 
 
 def test_csv_for_excel() -> None:

@@ -181,7 +181,7 @@ async def test_csv_with_hashtags_and_byte_order_mark(service: Service, path: str
 
 async def test_tables_have_text_without_tags(service: Service) -> None:
     rows = list(csv.DictReader(io.StringIO((await service.get(f"{PATH}?format=csv&id=1")).text)))
-    assert rows[0]["summary"] == "Heavy & long rain\n=1+1"
+    assert rows[0]["summary"] == "Heavy & long rain\n'=1+1"
     assert (await service.get(f"{PATH}?id=1")).json()["results"][0]["summary"] == SUMMARY, "JSON is unchanged"
 
 
@@ -194,6 +194,20 @@ async def test_text_that_becomes_a_formula_without_its_tags(service: Service) ->
     book = (await service.get(f"{EXPORT}?format=xlsx&id=7")).content
     table = CalamineWorkbook.from_filelike(io.BytesIO(book)).get_sheet_by_index(0)
     assert table.to_python()[1][COLUMNS.index("summary")] == '=HYPERLINK("http://x")', "a text, not a formula"
+
+
+@pytest.mark.parametrize("path", [PATH, EXPORT])
+async def test_csv_has_no_formulas_whatever_it_is_split_at(service: Service, path: str) -> None:
+    name, summary = "a;=1+1;\t=2+2\t|=3+3|", 'b;"=4+4;\n=5+5;c'
+    event = make_event(7, name={"en": name}, summary={"en": summary, "fr": "d;-1-1"})
+    await EventStore(service.database, service.data_versions).upsert([event])
+    text = (await service.get(f"{path}?format=csv")).text
+    for separator in ",;\t|":
+        cells = [cell for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) for cell in row]
+        assert not [cell for cell in cells if cell.lstrip()[:1] in {*"=+-@"}], separator
+    book = (await service.get(f"{EXPORT}?format=xlsx&id=7")).content
+    row = CalamineWorkbook.from_filelike(io.BytesIO(book)).get_sheet_by_index(0).to_python()[1]
+    assert (row[COLUMNS.index("name")], row[COLUMNS.index("summary")]) == (name, summary), "as it was written"
 
 
 async def test_workbook_with_hashtags(service: Service) -> None:

@@ -184,6 +184,12 @@ async def test_records_are_written_in_batches(loader: FileLoading, monkeypatch: 
     assert len(transactions) == 3
 
 
+async def test_texts_of_csv_are_those_that_were_exported(loader: FileLoading) -> None:
+    name = "a;=1+1;'=2\t=3|-4\n- 5"
+    await loader.load(encode_csv([["id", "name", "disaster_start_date"], [2000, name, "2026-01-02"]]))
+    assert (await loader.stored())[2000].name == {"en": name}
+
+
 async def test_csv_does_not_change_appeals(loader: FileLoading) -> None:
     appeal = Appeal(id=1, aid="x", atype=0, status=0)
     await loader.store.upsert([make_event(1, appeals=(appeal,), visibility=2)])

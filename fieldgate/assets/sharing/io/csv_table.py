@@ -41,26 +41,9 @@ def write_table(assignments: Iterable[ListedAssignment]) -> bytes:
     """Encode assignments as CSV, each permission of a user once."""
     lines: dict[tuple[str, str], str] = {}
     for each in assignments:
-        filters = "" if each.filters is None else _escape_separators(msgspec.json.encode(each.filters).decode())
+        filters = "" if each.filters is None else msgspec.json.encode(each.filters).decode()
         lines.setdefault((each.user.username, each.permission), filters)
-    return encode_csv([COLUMNS]) + b"".join(_encode_line(*key, filters) for key, filters in lines.items())
-
-
-# Some spreadsheets also split at semicolons or tabs, so the text after one could become a formula.
-
-
-def _escape_separators(filters: str) -> str:
-    # In JSON, semicolons occur in strings only, and tabs are escaped already.
-    return filters.replace(";", r"\u003b")
-
-
-def _encode_line(user: str, permission: str, filters: str) -> bytes:
-    """Encode a line. A user with a separator in the name is quoted, so that it is not split."""
-    line = encode_csv([(user, permission, filters)])
-    if line.startswith(b'"') or not any(separator in user for separator in SEPARATORS):
-        return line
-    first, _, rest = line.partition(b",")  # not quoted, so it contains no comma
-    return b'"%s",%s' % (first, rest)
+    return encode_csv([COLUMNS, *((*key, filters) for key, filters in lines.items())])
 
 
 def parse_table(data: bytes, field: str, errors: ErrorCollector, *, with_filters: bool = True) -> list[UnresolvedGrant]:
