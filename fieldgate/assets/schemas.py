@@ -178,6 +178,24 @@ class VersionDetail(VersionRecord, frozen=True, kw_only=True):
     content: Annotated[dict[str, Any], Meta(description="Content of the form in this version.")]
 
 
+class KeptAsset(msgspec.Struct, frozen=True):
+    url: Annotated[Link, Meta(description="URL of the asset.")]
+    uid: Annotated[str, Meta(description="Uid of the asset.")]
+    name: Annotated[str, Meta(description="Name of the asset.")]
+    owner__username: Annotated[str, Meta(description="Username of its owner.")]
+
+
+class DeletionPreview(msgspec.Struct, frozen=True):
+    dry_run: Annotated[bool, Meta(description="True: nothing was deleted.")]
+    deleted: Annotated[int, Meta(description="Number of assets that would be deleted.", ge=1)]
+    kept: Annotated[
+        list[KeptAsset],
+        Meta(
+            description="Assets of others in the collection, as far as you can see them. They would leave it and stay."
+        ),
+    ]
+
+
 class AssetFilters(msgspec.Struct, frozen=True):
     q: Annotated[
         str,

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets import visibility_sql
-from fieldgate.assets.authorization import asset_not_found, authorize_row, effective_user_id
+from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, effective_user_id
 from fieldgate.assets.content_format import CONTENT_FORMAT, STEPS, Step, upgrade_content
 from fieldgate.assets.names import name_key
 from fieldgate.assets.tables import assets, assignments, files, versions
@@ -154,11 +154,8 @@ class AssetStore:
         if not collection_ids:
             return {}
         query = select(assets.c.parent_id, func.count().label("children")).where(assets.c.parent_id.in_(collection_ids))
-        if not caller.is_superuser:
-            user_ids = {effective_user_id(caller), PUBLIC_USER_ID}
-            query = query.where(or_(*(visibility_sql.is_listed(user_id, None) for user_id in sorted(user_ids))))
         async with self._database.read_transaction() as connection:
-            rows = await connection.execute(query.group_by(assets.c.parent_id))
+            rows = await connection.execute(_only_listed(query, caller).group_by(assets.c.parent_id))
             return {row.parent_id: row.children for row in rows}
 
     async def get_xform(self, asset_id: int) -> tuple[str, str | None] | None:
@@ -227,14 +224,28 @@ class AssetStore:
             await connection.execute(changed.values(values))
             await self._data_versions.bump(connection, TOPIC)
 
-    async def delete(self, user: User, uid: str) -> None:
-        """Delete an asset, if the user may. This is checked after the asset is locked."""
+    async def preview_deletion(self, user: User, asset: AuthorizedAsset) -> tuple[int, Sequence[Row[Any]]]:
+        """Return how many assets `delete` would delete, and those that it would keep: uid, name and username."""
+        own = select(func.count()).where(assets.c.parent_id == asset.id, assets.c.owner_id == asset.owner_id)
+        async with self._database.read_transaction() as connection:
+            inside = (await connection.execute(own)).scalar_one()
+            return 1 + inside, (await connection.execute(_select_kept(user, asset))).all()
+
+    async def delete(self, user: User, uid: str) -> list[str]:
+        """Delete an asset, if the user may. This is checked after the asset is locked.
+
+        A collection takes with it what its owner owns. Assets of others leave it: only they may delete them. Return
+        the uids of those that the user knows.
+        """
         async with self._database.transaction() as connection:
             asset = await authorize_row(connection, await self._lock(connection, uid), user)
             asset.require_delete()
+            kept = [row.uid for row in await connection.execute(_select_kept(user, asset))]
+            await connection.execute(assets.update().where(_is_kept(asset)).values(parent_id=None))
             deletion = assets.delete().where(assets.c.id == asset.id).returning(assets.c.parent_id)
             await self.update_collection_summary(connection, (await connection.execute(deletion)).scalar_one())
             await self._data_versions.bump(connection, TOPIC)
+            return kept
 
     async def _lock(self, connection: AsyncConnection, uid: str) -> Row[Any]:
         """Lock the asset and return its row."""
@@ -258,6 +269,26 @@ class AssetStore:
         )
         async with self._database.read_transaction() as connection:
             return {row.owner_id: row.collections for row in await connection.execute(query)}
+
+
+def _is_kept(collection: AuthorizedAsset) -> ColumnElement[bool]:
+    """Whether an asset stays when its collection is deleted."""
+    return and_(assets.c.parent_id == collection.id, assets.c.owner_id != collection.owner_id)
+
+
+def _select_kept(user: User, collection: AuthorizedAsset) -> Select[Any]:
+    """Select assets that stay, without those that their owners hide from the user."""
+    columns = (assets.c.uid, assets.c.name, users.c.username)
+    query = select(*columns).join_from(assets, users, users.c.id == assets.c.owner_id).where(_is_kept(collection))
+    return _only_listed(query, user).order_by(assets.c.id)
+
+
+def _only_listed(query: Select[Any], caller: Caller) -> Select[Any]:
+    """Limit a query to assets that are in the lists of a caller. Superusers see all assets in a collection."""
+    if caller.is_superuser:
+        return query
+    user_ids = {effective_user_id(caller), PUBLIC_USER_ID}
+    return query.where(or_(*(visibility_sql.is_listed(user_id, None) for user_id in sorted(user_ids))))
 
 
 def _select_visible(caller: Caller) -> Select[Any]:

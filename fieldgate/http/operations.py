@@ -118,6 +118,7 @@ class ResponseSpec(msgspec.Struct, frozen=True, kw_only=True):
     media_type: str
     alternate_media_type: str
     schema: Mapping[str, Any]
+    headers: tuple[str, ...]
 
     @property
     def is_negotiated(self) -> bool:
@@ -237,6 +238,8 @@ class WriteOptions(CommonOptions, total=False):
     # The type of a `PreviewResult`, and an example of it.
     alternate_response: Any
     alternate_example: Any
+    # Headers of the response beyond those of every operation, as OpenAPI names them.
+    response_headers: tuple[str, ...]
     # The type of a body with status 400 that is neither a detail nor errors of fields.
     refusal: Any
     # The documented type of a body that is a `JSONObject`, `JSONArray` or `RawFields`.
@@ -365,6 +368,7 @@ def _response_spec(kind: ResponseKind, options: OperationOptions) -> ResponseSpe
         media_type=options.get("media_type", ""),
         alternate_media_type=options.get("alternate_media_type", ""),
         schema=options.get("schema", {}),
+        headers=options.get("response_headers", ()),
     )
 
 

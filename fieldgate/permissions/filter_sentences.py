@@ -39,6 +39,14 @@ def join_list(texts: Sequence[str], language: Language, style: Literal["standard
     return format_list(texts, style, locale=language.value)
 
 
+def list_names(names: Sequence[str], language: Language, style: Literal["standard", "or"] = "standard") -> str:
+    """Join the first names that users wrote, and count the others: “a, b, c, d, e and 2 others”."""
+    listed = [isolate(name) for name in names[:MAX_LISTED]]
+    if len(names) > MAX_LISTED:
+        listed.append(_others(len(names) - MAX_LISTED, language))
+    return join_list(listed, language, style)
+
+
 def describe_submissions(filters: Sequence[Mapping[str, Any]], language: Language) -> str:
     """Return which submissions match one of the filters, as the object of a verb."""
     if any(not each for each in filters):
@@ -46,7 +54,7 @@ def describe_submissions(filters: Sequence[Mapping[str, Any]], language: Languag
     names = [_submitters(each) for each in filters]
     if all(names):
         people = list(dict.fromkeys(name for each in names for name in each))
-        return translate(Message("only submissions from {names}", names=_shorten(people, language)), language)
+        return translate(Message("only submissions from {names}", names=list_names(people, language)), language)
     conditions = [_describe_filter(each, language) for each in filters[:MAX_LISTED]]
     if len(filters) > MAX_LISTED:
         conditions.append(_others(len(filters) - MAX_LISTED, language))
@@ -76,7 +84,7 @@ def _describe_filter(filter_: Mapping[str, Any], language: Language) -> str:
 
 def _describe_condition(field: str, value: Any, language: Language) -> str:
     if field == SUBMITTED_BY and (names := _names(value)):
-        return translate(Message("they were sent by {names}", names=_shorten(names, language)), language)
+        return translate(Message("they were sent by {names}", names=list_names(names, language)), language)
     if field.startswith("$"):
         return _as_query({field: value}, language)
     operator, operand = _comparison(value)
@@ -84,7 +92,7 @@ def _describe_condition(field: str, value: Any, language: Language) -> str:
     if operator in _COMPARISONS and not isinstance(operand, dict | list):
         return translate(Message(_COMPARISONS[operator].text, field=name, value=_show(operand)), language)
     if operator == "$in" and isinstance(operand, list) and not any(isinstance(each, dict | list) for each in operand):
-        values = _shorten([str(_text(each)) for each in operand], language, "or")
+        values = list_names([str(_text(each)) for each in operand], language, "or")
         return translate(Message("{field} is {values}", field=name, values=values), language)
     if operator == "$exists" and isinstance(operand, bool):
         text = Message("{field} is answered", field=name) if operand else Message("{field} is not answered", field=name)
@@ -109,13 +117,6 @@ def _show(value: Any) -> str:
 
 def _as_query(query: Mapping[str, Any], language: Language) -> str:
     return translate(Message("they match {query}", query=_show(query)), language)
-
-
-def _shorten(names: Sequence[str], language: Language, style: Literal["standard", "or"] = "standard") -> str:
-    listed = [isolate(name) for name in names[:MAX_LISTED]]
-    if len(names) > MAX_LISTED:
-        listed.append(_others(len(names) - MAX_LISTED, language))
-    return join_list(listed, language, style)
 
 
 def _others(count: int, language: Language) -> str:

@@ -3,6 +3,7 @@
 An asset shows its permission assignments, so this package is above `fieldgate.assets.sharing`.
 """
 
+from http import HTTPStatus
 from typing import Any
 
 from msgspec import Raw
@@ -25,18 +26,23 @@ from fieldgate.assets.schemas import (
     AssetFilters,
     AssetRecord,
     AssignablePermission,
+    DeletionPreview,
     EffectivePermission,
+    KeptAsset,
+    asset_path,
 )
 from fieldgate.assets.search_query import parse_search
 from fieldgate.assets.sharing.io.serializers import ASSIGNMENT_EXAMPLE
 from fieldgate.assets.sharing.loading import load_visible_asset
 from fieldgate.assets.sharing.model.grants import AssetGrants
+from fieldgate.assets.sharing.schemas import DryRunQuery
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.visibility_sql import DISCOVERABLE
 from fieldgate.assets.work_cost import run_by_cost
-from fieldgate.http.operations import delete, get, get_list
+from fieldgate.http.operations import PreviewResult, delete, get, get_list
 from fieldgate.http.response.links import Link, encode
+from fieldgate.http.response.responses import API_CSP, NO_STORE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
@@ -46,6 +52,7 @@ from fieldgate.permissions.catalogue import permission_path
 from fieldgate.permissions.labels import label
 
 TAG = "Assets"
+MAX_KEPT_UIDS = 100  # in a header: clients and proxies refuse long ones
 # The order in which a user interface offers permissions.
 ASSIGNABLE_ORDER = (
     "view_asset", "change_asset", "discover_asset", "manage_asset", "add_submissions", "view_submissions",
@@ -157,13 +164,35 @@ async def asset_detail(
 
 @delete(
     ASSETS_PATH + "{uid}/",
+    alternate_response=DeletionPreview,
     title=Message("Delete an asset"),
-    description=Message("Deletes an asset with all its versions. Deleting a collection deletes the assets in it."),
+    description=Message(
+        "Deletes an asset with all its versions. Deleting a collection deletes the assets in it that its owner owns. "
+        "Those of others leave the collection and stay: the header `Fieldgate-Kept` has their uids. `dry_run` deletes "
+        "nothing and lists them with their names."
+    ),
     tag=TAG,
+    response_headers=("Fieldgate-Kept",),
+    alternate_example={
+        "dry_run": True,
+        "deleted": 1,
+        "kept": [{name: ASSET_EXAMPLE[name] for name in ("url", "uid", "name", "owner__username")}],
+    },
     error_statuses=(403, 404),
 )
-async def asset_deletion(uid: str, user: User, store: AssetStore) -> None:
-    await store.delete(user, uid)
+async def asset_deletion(
+    uid: str, user: User, query: DryRunQuery, authorizer: AssetAuthorizer, store: AssetStore
+) -> Response | PreviewResult:
+    if query.dry_run:
+        asset = await authorizer.authorize(uid, user)
+        asset.require_delete()
+        deleted, kept = await store.preview_deletion(user, asset)
+        records = [KeptAsset(Link(asset_path(row.uid)), row.uid, row.name, row.username) for row in kept]
+        return PreviewResult(DeletionPreview(dry_run=True, deleted=deleted, kept=records))
+    uids = await store.delete(user, uid)
+    # A body would need another status than 204, which clients of KoboToolbox expect.
+    named = [(b"fieldgate-kept", ", ".join(uids[:MAX_KEPT_UIDS]).encode())] if uids else []
+    return Response(HTTPStatus.NO_CONTENT, [*named, API_CSP, NO_STORE])
 
 
 async def _detail_response(

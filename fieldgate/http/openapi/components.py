@@ -39,6 +39,10 @@ RESPONSE_HEADERS: dict[str, dict[str, Any]] = {
         "description": "Unknown parameters and fields of the request, which were ignored.",
         "schema": STRING_SCHEMA,
     },
+    "Fieldgate-Kept": {
+        "description": "Uids of assets of others that were in a deleted collection and stay, at most 100.",
+        "schema": STRING_SCHEMA,
+    },
     "Fieldgate-Limit": {
         "description": "The limit that was used instead of a larger one in the request.",
         "schema": {"type": "integer"},

@@ -70,7 +70,7 @@ def describe_operation(
 def _success_response(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
     names: tuple[str, ...] = ("ETag",) if operation.route.method == "GET" and not operation.caching.no_store else ()
     if operation.response.kind is ResponseKind.EMPTY:
-        return {"description": "Done.", "headers": header_refs()}
+        return {"description": "Done.", "headers": header_refs(*operation.response.headers)}
     content: dict[str, Any] = {}
     if operation.response.kind is ResponseKind.RAW and operation.response.type is None:
         for media_type in operation.response.media_types:

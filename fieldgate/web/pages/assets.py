@@ -1,9 +1,12 @@
 """Pages of forms and collections: list, preview with actions, questions."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fieldgate.http.internal_api import APIResponse, InternalAPI
-from fieldgate.i18n.messages import Message, translate
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, PluralMessage, translate
+from fieldgate.permissions.filter_sentences import list_names
 from fieldgate.web.page_views import (
     FormErrors,
     FormKey,
@@ -64,7 +67,7 @@ async def load_asset_detail(page: Page, api: InternalAPI) -> dict[str, Any]:
     values = {**asset_facts(page, asset), "parent": await _load_parent(page, api), "is_collection": is_collection}
     if is_collection:
         query = {"q": f"parent:{asset['uid']}", "limit": CHILDREN_SHOWN, "ordering": "name"}
-        return {**values, "children": await api.get(ASSETS_PATH, query)}
+        return {**values, "children": await api.get(ASSETS_PATH, query), "kept_shown": CHILDREN_SHOWN}
     versions = await api.get(f"{path}versions/", {"limit": VERSIONS_SHOWN})
     warnings = await api.get(f"{path}versions/{asset['version_id']}/warnings/", {"limit": WARNINGS_SHOWN})
     return {
@@ -124,16 +127,32 @@ async def create_collection(form: SubmittedForm, api: InternalAPI) -> FormResult
 
 async def delete(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """The first time, ask. It cannot be undone."""
+    preview = await api.send("DELETE", form.path, query={"dry_run": "true"})
+    if preview.is_error:
+        return FormErrors.from_response(preview)
     if form.get("confirm") != "yes":
-        return FormPreview({"asks": True})
+        return FormPreview({"preview": preview.body})
     asset = await api.get(form.path)
     response = await api.send("DELETE", form.path)
     if response.is_error:
         return FormErrors.from_response(response)
-    message = Message("The collection “{name}” and everything in it was deleted.", name=_shown(asset["name"]))
+    return Redirect(ASSETS_PATH, _deletion_message(asset, preview.body["kept"], form.language))
+
+
+def _deletion_message(asset: Mapping[str, Any], kept: Sequence[Mapping[str, Any]], language: Language) -> Message:
+    name = _shown(asset["name"])
     if asset["asset_type"] != "collection":
-        message = Message("“{name}” was deleted with all its versions.", name=_shown(asset["name"]))
-    return Redirect(ASSETS_PATH, message)
+        return Message("“{name}” was deleted with all its versions.", name=name)
+    if not kept:
+        return Message("The collection “{name}” and everything in it was deleted.", name=name)
+    without_name = translate(Message("Without a name"), language)
+    return PluralMessage(
+        "The collection “{name}” was deleted. {count} item in it belongs to somebody else and stays: {names}.",
+        "The collection “{name}” was deleted. {count} items in it belong to others and stay: {names}.",
+        len(kept),
+        name=name,
+        names=list_names([each["name"] or without_name for each in kept], language),
+    )
 
 
 def _created(form: SubmittedForm, response: APIResponse, message: Message) -> Redirect:

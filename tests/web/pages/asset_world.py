@@ -60,6 +60,12 @@ class AssetWorld:
             [(_, uid)] = await self._store.create(connection, [new])
         return f"/api/v2/assets/{uid}/"
 
+    async def asset_id(self, path: str) -> int:
+        async with self.service.database.read_transaction() as connection:
+            row = await self._store.find(connection, path.split("/")[-2])
+        assert row is not None
+        return int(row.id)
+
     async def add_version(self, path: str, content: dict[str, Any], file_name: str | None = None) -> None:
         async with self.service.database.transaction() as connection:
             file_id = None

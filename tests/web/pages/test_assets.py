@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fieldgate.i18n.languages import Language
+from fieldgate.web.pages.assets import CHILDREN_SHOWN
 from fieldgate.web.pages.form_preview import QUESTIONS_PER_PAGE, language_names
 from tests.conftest import Service
 from tests.web.page_client import PageClient, visible_text
@@ -297,10 +298,8 @@ async def test_delete_asks_first(world: AssetWorld) -> None:
 async def test_a_collection_shows_what_is_in_it(world: AssetWorld) -> None:
     owner, client = await world.user()
     path = await world.create(owner, asset_type="collection", name="Library")
-    async with world.service.database.read_transaction() as connection:
-        row = await world._store.find(connection, path.split("/")[-2])
-    assert row is not None
-    child = await world.create(owner, asset_type="block", name="Age & sex", parent_id=row.id)
+    inside = await world.asset_id(path)
+    child = await world.create(owner, asset_type="block", name="Age & sex", parent_id=inside)
     page = (await client.get(path)).text
     assert "1 item" in visible_text(page)
     assert "Age & sex" in visible_text(page)
@@ -310,6 +309,47 @@ async def test_a_collection_shows_what_is_in_it(world: AssetWorld) -> None:
     assert f'<li><a href="{path}"><bdi>Library</bdi></a></li>' in (await client.get(child)).text
     asked = visible_text((await client.submit(path, "delete")).text)
     assert "the 1 item in it will be deleted" in asked
+
+
+@pytest.mark.parametrize("deleter", ["owner", "superuser"])
+async def test_deleting_a_collection_says_which_forms_stay(world: AssetWorld, deleter: str) -> None:
+    owner, by_owner = await world.user()
+    _, by_superuser = await world.user(is_superuser=True)
+    client = by_owner if deleter == "owner" else by_superuser
+    other, others_client = await world.user(f"amina-{owner}")
+    path = await world.create(owner, asset_type="collection", name="Library")
+    inside = await world.asset_id(path)
+    own = await world.create(owner, name="Own form", parent_id=inside)
+    kept = [await world.create(other, name=name, parent_id=inside) for name in ("Water & <b>soap</b>", "")]
+
+    asked = (await client.submit(path, "delete")).text
+    question = asked[asked.index("delete-confirm") : asked.index("Yes, delete")]
+    assert "The collection and 1 item of its owner will be deleted" in visible_text(question)
+    assert "2 items in it belong to others and stay. They leave the collection" in visible_text(question)
+    assert "<bdi>Water &amp; &lt;b&gt;soap&lt;/b&gt;</bdi> · owned by amina-" in question
+    assert "Without a name" in question
+    assert "Own form" not in question
+
+    page = await client.submit_and_follow(path, "delete", {"confirm": "yes"})
+    assert page.request.url.path == LIST
+    said = visible_text(page.text).replace("\u2068", "").replace("\u2069", "")
+    assert "“Library” was deleted. 2 items in it belong to others and stay: Water & <b>soap</b> and " in said
+    assert (await by_owner.get(own)).status_code == 404
+    assert [(await others_client.get(each)).status_code for each in kept] == [200, 200]
+
+
+async def test_the_question_about_a_large_collection_is_short(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    other, _ = await world.user()
+    path = await world.create(owner, asset_type="collection", name="Library")
+    inside = await world.asset_id(path)
+    for number in range(CHILDREN_SHOWN + 2):
+        await world.create(other, name=f"Form {number}", parent_id=inside)
+    asked = visible_text((await client.submit(path, "delete")).text)
+    assert f"{CHILDREN_SHOWN + 2} items in it belong to others" in asked
+    assert "2 others" in asked
+    page = visible_text((await client.submit_and_follow(path, "delete", {"confirm": "yes"})).text)
+    assert "and 97 others." in page
 
 
 async def test_an_empty_form_says_what_to_do(world: AssetWorld) -> None:
