@@ -1,6 +1,6 @@
 """The sharing page: who can use an asset, and the forms that change it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -17,7 +17,7 @@ from fieldgate.web.pages import sharing_forms
 from fieldgate.web.pages.record_links import asset_uid, codename
 from fieldgate.web.pages.sharing_explanation import load_explanation
 from fieldgate.web.pages.sharing_filters import FilterFields, from_filters, read_fields
-from fieldgate.web.pages.sharing_forms import ASSETS_PATH, DRY_RUN, SharingState, max_table_form_bytes
+from fieldgate.web.pages.sharing_forms import ASSETS_PATH, DRY_RUN, SharingState, max_table_form_bytes, update_choices
 from fieldgate.web.pages.sharing_history import load_history
 from fieldgate.web.pages.sharing_people import (
     MAX_LISTED_PEOPLE,
@@ -38,8 +38,8 @@ class PermissionBox(msgspec.Struct, frozen=True):
     codename: str
     label: str
     is_ticked: bool
-    implies: tuple[str, ...]
-    contradicts: tuple[str, ...]
+    gives: tuple[str, ...]  # what ticking it ticks, itself included
+    takes: tuple[str, ...]  # what ticking it unticks
     is_for_everyone: bool  # the public can have it, too
     needed_by: str  # the label of a chosen permission that implies it
     not_with: tuple[str, ...]  # labels
@@ -52,6 +52,7 @@ class ShareForm(msgspec.Struct, frozen=True, kw_only=True):
     user: str
     user_in_sentence: str
     is_everyone: bool
+    choices: tuple[str, ...]  # from which it follows what is ticked; see `ticked_permissions`
     boxes: list[PermissionBox]
     filter_fields: FilterFields
     partial_actions: list[tuple[str, str]]  # codenames and labels
@@ -161,9 +162,10 @@ def _share_form(form: FormState | None, changed: str, state: SharingState, langu
         return _form_again(form, state, language)
     person = state.find(changed) if changed else None
     if person is None or person.is_owner:
-        return _make_form("share", "", (), FilterFields(), state, language)
-    fields = from_filters(person.filters)
-    return _make_form("change", person.username, tuple(person.permissions), fields, state, language)
+        return _make_form("share", "", (), (), FilterFields(), state, language)
+    # What somebody has counts as chosen: it stays when a permission that implies it is unticked.
+    held = tuple(each for each in state.asset.assignable if each in person.permissions)
+    return _make_form("change", person.username, held, held, from_filters(person.filters), state, language)
 
 
 def _form_again(form: FormState, state: SharingState, language: Language) -> ShareForm:
@@ -171,12 +173,21 @@ def _form_again(form: FormState, state: SharingState, language: Language) -> Sha
     name = PUBLIC_USERNAME if form.get("who") == "everyone" else form.get("user")
     record = form.values.get("record")
     changes = [] if record is None else show_changes(record, state.people, state.asset, language)
-    shown = _make_form(form.name, name, tuple(form.get_all("permissions")), read_fields(form), state, language)
+    ticked = dict.fromkeys(form.get_all("permissions"))
+    choices = update_choices(form.get("choices").split(), ticked, state.asset.asset_type)
+    chosen = [each for each in choices if each in ticked]
+    shown = _make_form(form.name, name, choices, chosen, read_fields(form), state, language)
     return msgspec.structs.replace(shown, preview=changes[0] if changes else None, is_preview=record is not None)
 
 
 def _make_form(
-    name: str, user: str, chosen: tuple[str, ...], fields: FilterFields, state: SharingState, language: Language
+    name: str,
+    user: str,
+    choices: Sequence[str],
+    chosen: Sequence[str],  # without choices that later ones contradict
+    fields: FilterFields,
+    state: SharingState,
+    language: Language,
 ) -> ShareForm:
     asset_type = state.asset.asset_type
     known = [each for each in chosen if each in BY_CODENAME]
@@ -191,12 +202,13 @@ def _make_form(
     def box(permission: str) -> PermissionBox:
         needing = labels(frozenset(each for each in known if permission in implied(each)))
         contradicted = frozenset(BY_CODENAME[permission].contradicts) if permission == PARTIAL else frozenset()
+        gives = rules.with_implied((permission,), asset_type)
         return PermissionBox(
             codename=permission,
             label=short_label(permission, asset_type, language),
             is_ticked=permission in ticked,
-            implies=tuple(sorted(implied(permission) & frozenset(offered))),
-            contradicts=BY_CODENAME[permission].contradicts,
+            gives=tuple(each for each in offered if each in gives),
+            takes=tuple(each for each in offered if rules.find_contradiction((permission, each), asset_type)),
             is_for_everyone=permission in for_everyone,
             needed_by=needing[0] if needing else "",
             not_with=labels(contradicted - {"manage_asset"}),
@@ -207,6 +219,7 @@ def _make_form(
         user=user,
         user_in_sentence=sentence_name(user, language),
         is_everyone=is_everyone,
+        choices=tuple(each for each in choices if each in offered),
         boxes=[box(each) for each in offered],
         filter_fields=fields,
         partial_actions=[(each, short_label(each, asset_type, language)) for each in PARTIALLY_GRANTABLE],

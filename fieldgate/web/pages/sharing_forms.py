@@ -1,6 +1,6 @@
 """Forms of the sharing page: share, change, remove, leave, copy, upload a table, and undo. All of them call the API."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -11,13 +11,16 @@ from fieldgate.http.internal_api import APIResponse, InternalAPI
 from fieldgate.http.request.body_parsing import DEFAULT_MAX_BODY_BYTES, decode_json
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.permissions.catalogue import PARTIAL, implied
+from fieldgate.permissions import rules
+from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL, implied
 from fieldgate.permissions.filter_sentences import isolate
 from fieldgate.permissions.labels import replace_codenames
+from fieldgate.permissions.rules import Codenames
 from fieldgate.settings import Settings
 from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Redirect, SubmittedForm, Undo
 from fieldgate.web.pages.sharing_filters import read_fields, to_partial_permissions
 from fieldgate.web.pages.sharing_people import (
+    PERMISSION_ORDER,
     PUBLIC_USERNAME,
     AssetAccess,
     SharedWith,
@@ -51,15 +54,49 @@ async def load_state(uid: str, language: Language, api: InternalAPI) -> SharingS
 def reduce_permissions(chosen: Iterable[str]) -> list[str]:
     """Leave out what another chosen permission implies, so that the effects name it as the reason."""
     names = list(dict.fromkeys(chosen))
-    return [each for each in names if not any(each in implied(other) for other in names if _is_known(other))]
+    given = frozenset().union(*(implied(each) for each in names if each in BY_CODENAME))
+    return [each for each in names if each not in given]
 
 
-def _is_known(name: str) -> bool:
-    try:
-        implied(name)
-    except KeyError:
-        return False
-    return True
+# Which boxes are ticked follows from the choices of a person, in their order. So a box that was ticked only because
+# another one needs it is unticked with that one, and what a choice excluded comes back. 50-sharing.js does the same.
+
+
+def ticked_permissions(choices: Sequence[str], asset_type: str) -> Codenames:
+    """Return which boxes are ticked: the choices that no later one contradicts, and what they imply."""
+    return rules.with_implied(_active(choices, asset_type), asset_type)
+
+
+def update_choices(choices: Sequence[str], ticked: Collection[str], asset_type: str) -> list[str]:
+    """Return the choices of a person who saw the boxes of these choices, and changed them until these are ticked."""
+    before = ticked_permissions(choices, asset_type)
+    new = dict.fromkeys(each for each in ticked if each not in before)
+    kept = list(choices)
+    for permission in PERMISSION_ORDER:  # from weak to strong: to untick two of many boxes leaves the others
+        if permission in before and permission not in ticked:
+            kept = _untick(kept, permission, asset_type)
+    return [*(each for each in kept if each not in new), *new]
+
+
+def _active(choices: Sequence[str], asset_type: str) -> list[str]:
+    latest = reversed(dict.fromkeys(reversed(choices)))  # a forged form can have thousands
+    known = [each for each in latest if each in rules.assignable(asset_type)]
+    return [
+        each
+        for position, each in enumerate(known)
+        if not any(rules.find_contradiction((each, later), asset_type) for later in known[position:])
+    ]
+
+
+def _untick(choices: Sequence[str], permission: str, asset_type: str) -> list[str]:
+    """Take a choice back. If others imply it, they are taken back, too; the rest of what they imply becomes chosen."""
+
+    def needs(each: str) -> bool:
+        return permission in rules.with_implied((each,), asset_type)
+
+    others = [each for each in choices if each != permission]
+    rest = rules.with_implied(filter(needs, _active(others, asset_type)), asset_type)
+    return [each for each in (*others, *sorted(rest)) if not needs(each)]
 
 
 async def share(form: SubmittedForm, api: InternalAPI) -> FormResult:
@@ -75,7 +112,9 @@ async def change(form: SubmittedForm, api: InternalAPI) -> FormResult:
 async def _set_permissions(form: SubmittedForm, api: InternalAPI, *, is_change: bool) -> FormResult:
     state = await load_state(form.path_values["uid"], form.language, api)
     name = PUBLIC_USERNAME if form.get("who") == "everyone" else form.get("user")
-    chosen = reduce_permissions(form.get_all("permissions"))
+    shown, ticked = form.get("choices").split(), dict.fromkeys(form.get_all("permissions"))
+    choices = update_choices(shown, ticked, state.asset.asset_type)
+    chosen = reduce_permissions(each for each in choices if each in ticked)
     partials = to_partial_permissions(read_fields(form)) if PARTIAL in chosen else []
     errors: dict[str, list[str]] = {}
     if not name:
@@ -87,7 +126,9 @@ async def _set_permissions(form: SubmittedForm, api: InternalAPI, *, is_change: 
     if errors or isinstance(partials, Message):
         return FormErrors(errors)
     body: dict[str, Any] = {"permissions": chosen, **({"partial_permissions": partials} if partials else {})}
-    is_preview = form.get("do") != "share"
+    # Without a script, boxes may look different once others were ticked or unticked: show that before it is saved.
+    is_outdated = bool(shown) and ticked_permissions(shown, state.asset.asset_type) != frozenset(ticked)
+    is_preview = is_outdated or form.get("do") != "share"
     query = DRY_RUN if is_preview else {}
     if is_change:
         response = await api.send("PATCH", f"{state.asset.path}bulk/", query=query, json={"user": name, **body})

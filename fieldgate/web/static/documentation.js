@@ -14,7 +14,7 @@
     tryItOutEnabled: true,
     validatorUrl: null,
     plugins: [plainPaths],
-      // Writes in a session need the CSRF token; no other site may see it.
+    // Writes in a session need the CSRF token; no other site may see it.
     requestInterceptor: (request) => {
       const isOurs = new URL(request.url, location.href).origin === location.origin;
       if (isOurs && place.dataset.csrfToken) request.headers["X-CSRFToken"] = place.dataset.csrfToken;

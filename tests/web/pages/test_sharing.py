@@ -52,6 +52,12 @@ def ticked(page: str) -> set[str]:
     return set(re.findall(r'name="permissions" value="(\w+)" checked', page))
 
 
+def boxes(page: str) -> dict[str, Any]:
+    """Return the fields with which a browser without JavaScript sends the boxes of a page."""
+    hidden = re.findall(r'name="choices" value="([^"]*)"', page)
+    return {"choices": hidden, "permissions": sorted(ticked(page))}
+
+
 def offered(page: str) -> set[str]:
     return set(re.findall(r'name="permissions" value="(\w+)"', page))
 
@@ -115,6 +121,61 @@ async def test_share_without_javascript(team: SharingTeam) -> None:
     undone = await client.submit_and_follow(page_path(uid), name, undo)
     assert "Undone. ann: the same access as before." in text_of(undone.text)
     assert "ann" not in people(undone.text)
+
+
+async def test_unticking_what_implies_others_without_javascript(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    client = await browser(team, "owner")
+    first = {"user": "ann", "permissions": ["view_submissions", "manage_asset"], "choices": ""}
+    sent = boxes((await client.submit(page_path(uid), "share", first)).text)
+    assert "delete_submissions" in sent["permissions"]
+    sent["permissions"].remove("manage_asset")
+    # The boxes change with this one, so a preview shows them before anything is saved.
+    for button in ("preview", "share"):
+        page = await client.submit(page_path(uid), "share", {"user": "ann", **sent, "do": button})
+        assert page.status_code == 200
+        assert ticked(page.text) == {"view_asset", "view_submissions"}
+        assert "Afterwards: Can see submissions" in text_of(page.text)
+    assert await team.permissions_of(uid, "ann") == set()
+    await client.submit_and_follow(page_path(uid), "share", {"user": "ann", **boxes(page.text), "do": "share"})
+    assert await team.permissions_of(uid, "ann") == {"view_asset", "view_submissions"}
+
+
+async def test_unticking_the_only_choice_leaves_nothing_without_javascript(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    client = await browser(team, "owner")
+    sent = boxes((await client.submit(page_path(uid), "share", {"user": "ann", "permissions": "manage_asset"})).text)
+    sent["permissions"].remove("manage_asset")
+    page = await client.submit(page_path(uid), "share", {"user": "ann", **sent})
+    assert page.status_code == 400
+    assert "Choose at least one permission." in text_of(page.text)
+    assert ticked(page.text) == set()
+
+
+async def test_what_a_manager_has_stays_when_manage_is_unticked(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    client = await browser(team, "owner")
+    sent = boxes((await client.get(f"{page_path(uid)}?change=manager")).text)
+    held = set(sent["permissions"])
+    sent["permissions"].remove("manage_asset")
+    preview = (await client.submit(page_path(uid), "change", {"user": "manager", **sent})).text
+    assert ticked(preview) == held - {"manage_asset"}
+    assert "Loses:" in text_of(preview)
+    await client.submit_and_follow(page_path(uid), "change", {"user": "manager", **boxes(preview), "do": "share"})
+    assert await team.permissions_of(uid, "manager") == held - {"manage_asset"}
+
+
+async def test_contradicting_boxes_are_an_error_without_javascript(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    client = await browser(team, "owner")
+    first = {"user": "ann", "permissions": ["view_submissions", "partial_submissions"], "partial_people": "bob"}
+    page = await client.submit(page_path(uid), "share", {**first, "partial_actions": "view_submissions"})
+    assert page.status_code == 400
+    assert {"view_submissions", "partial_submissions"} <= ticked(page.text)
+    sent = boxes(page.text)
+    sent["permissions"].remove("partial_submissions")
+    page = await client.submit(page_path(uid), "share", {"user": "ann", **sent})
+    assert (page.status_code, ticked(page.text)) == (200, {"view_asset", "view_submissions"})
 
 
 @pytest.mark.parametrize("form", ["share", "change"])

@@ -11,17 +11,16 @@
     });
     box.append(button);
   }
-  const summary = document.getElementById("error-summary");
-  if (summary) summary.focus();
+  document.getElementById("error-summary")?.focus();
   const openTarget = () => {
     const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
-    if (target && target.tagName === "DETAILS") target.open = true;
+    if (target?.tagName === "DETAILS") target.open = true;
   };
   addEventListener("hashchange", openTarget);
   openTarget();
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = false;
-    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;
     const search = document.querySelector("input[type=search]");
     if (search) { search.focus(); event.preventDefault(); }
   });

@@ -1,26 +1,24 @@
-// Sharing: tick what a permission needs, untick what it excludes. The server does the same in the preview.
+// Sharing: a choice ticks what it gives and unticks what it takes, until it is unticked. So does the server.
 (() => {
-  for (const form of document.querySelectorAll(".share-form")) {
-    const boxes = [...form.querySelectorAll("input[name=permissions]")];
-    const words = (box, name) => box.dataset[name].split(" ").filter(Boolean);
-    const note = () => {
-      for (const box of boxes) {
-        const hint = document.getElementById(box.id + "-note");
-        hint.dataset.text ??= hint.textContent;
-        const by = boxes.find((other) => other.checked && words(other, "implies").includes(box.value));
-        hint.textContent = by ? hint.dataset.needed.replace("{}", by.labels[0].textContent) : box.checked ? "" : hint.dataset.text;
-      }
-    };
-    form.addEventListener("change", ({ target }) => {
-      if (target.name !== "permissions") return;
-      for (const box of boxes) {
-        if (target.checked) {
-          const given = [target, ...boxes.filter((other) => words(target, "implies").includes(other.value))];
-          if (given.includes(box)) box.checked = true;
-          else if (given.some((one) => words(one, "contradicts").includes(box.value) || words(box, "contradicts").includes(one.value))) box.checked = false;
-        } else if (words(box, "implies").includes(target.value)) box.checked = false;
-      }
-      note();
-    });
-  }
+  const form = document.querySelector(".share-form");
+  if (!form) return;
+  const { choices } = form.elements, boxes = [...form.querySelectorAll("[name=permissions]")];
+  const find = (names) => names.split(" ").flatMap((name) => boxes.find((box) => box.value === name) ?? []);
+  for (const box of boxes) [box.gives, box.takes] = [find(box.dataset.gives), find(box.dataset.takes)];
+  const active = (own) => own.filter((box, at) => !own.slice(at).some((later) => later.takes.includes(box)));
+  form.onchange = ({ target }) => {
+    if (!target.gives) return;
+    const needs = (box) => box.gives.includes(target);
+    let own = find(choices.value).filter((box) => box !== target);
+    const rest = active(own).filter(needs).flatMap((box) => box.gives);
+    if (target.checked) own.push(target);
+    else own = [...own, ...rest].filter((box) => !needs(box));
+    choices.value = own.map((box) => box.value).join(" ");
+    const kept = active(own);
+    for (const box of boxes) {
+      const by = kept.find((one) => one !== box && one.gives.includes(box)), { nextElementSibling: hint } = box.labels[0];
+      box.checked = by || kept.includes(box);
+      hint.textContent = by ? hint.dataset.needed.replace("{}", by.labels[0].textContent) : box.checked ? "" : hint.dataset.alone;
+    }
+  };
 })();
