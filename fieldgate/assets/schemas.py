@@ -187,7 +187,7 @@ class KeptAsset(msgspec.Struct, frozen=True):
 
 class DeletionPreview(msgspec.Struct, frozen=True):
     dry_run: Annotated[bool, Meta(description="True: nothing was deleted.")]
-    deleted: Annotated[int, Meta(description="Number of assets that would be deleted.", ge=1)]
+    deleted: Annotated[int, Meta(description="Number of assets that would be deleted, this one included.", ge=1)]
     kept: Annotated[
         list[KeptAsset],
         Meta(

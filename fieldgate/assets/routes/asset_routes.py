@@ -168,8 +168,8 @@ async def asset_detail(
     title=Message("Delete an asset"),
     description=Message(
         "Deletes an asset with all its versions. Deleting a collection deletes the assets in it that its owner owns. "
-        "Those of others leave the collection and stay: the header `Fieldgate-Kept` has their uids. `dry_run` deletes "
-        "nothing and lists them with their names."
+        "Those of others leave the collection and stay: the header `Fieldgate-Kept` has the uids of those that you "
+        "can see. `dry_run` deletes nothing and lists these with their names."
     ),
     tag=TAG,
     response_headers=("Fieldgate-Kept",),
