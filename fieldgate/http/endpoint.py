@@ -275,6 +275,7 @@ class Endpoint:
             self._count_rest(request)
         if request.method not in _SAFE_METHODS:
             await self._read_body(operation, context, request)
+            await self._check_credentials_again(request)
         if operation.writes and request.caller.id is not None:
             async with self._app_context.write_turns.turn(request.caller.id):
                 result = await self._call_handler(operation, context)
@@ -324,6 +325,14 @@ class Endpoint:
         if has_secret:
             limiter.record_credentials(address, credentials, is_valid=not request.caller.is_anonymous)
         self._count_request(request)
+
+    async def _check_credentials_again(self, request: Request) -> None:
+        """Refuse a caller whose credentials were revoked while the body was sent: a client can send it slowly."""
+        if request.caller.is_anonymous or request.is_internal:
+            return
+        caller = await authenticate(request.headers, request.client.address, self._app_context.authenticator)
+        if caller.id != request.caller.id:
+            raise Unauthorized
 
     def _count_request(self, request: Request) -> None:
         """Raise `RateLimited` if the caller made too many requests."""

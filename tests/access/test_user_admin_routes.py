@@ -1,5 +1,7 @@
 """`/api/v2/users/` for superusers: create, invite, disable and enable."""
 
+import base64
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,6 +12,7 @@ from fieldgate.accounts.invitations import InvitationStore
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.identity import csrf_token
+from fieldgate.pagination import PageRequest
 from tests.access.permission_world import PermissionWorld, WorldUser
 from tests.conftest import BASE_URL, FAST_HASHER, PASSWORD, Service, StartService
 
@@ -216,3 +219,41 @@ async def test_list_of_all_users(start: StartService, database_url: str) -> None
         assert (await admin.send("GET", f"{PATH}?status=other")).status_code == 400
         await service.store.issue_token(admin.amina.id, IssuedBy.SESSION, None)
         assert (await admin.send("GET", f"{PATH}amina/")).json()["last_login"] is not None
+
+
+@pytest.mark.parametrize("how", ["password", "token", "session"])
+async def test_user_who_is_disabled_while_a_body_is_sent(start: StartService, database_url: str, how: str) -> None:
+    """A client can send a body as slowly as it likes, and would keep its access until the end of it."""
+    async with start(database_url=database_url) as service:
+        admin = Admin(service)
+        await admin.set_up()
+        mallory = await admin.world.create_user(username="mallory", is_superuser=True)
+        session = await service.store.issue_token(mallory.id, IssuedBy.SESSION, None)
+        path, headers, body = {
+            "password": (PATH, basic("mallory"), b'"username": "backdoor", "is_superuser": true}'),
+            "token": ("/api/v2/assets/", mallory.headers, b'"name": "backdoor", "asset_type": "collection"}'),
+            "session": (
+                "/api/v2/account/tokens/",
+                {"Cookie": f"{SESSION_COOKIE.decode()}={session}", "X-CSRFToken": csrf_token(session)},
+                b'"name": "backdoor"}',
+            ),
+        }[how]
+
+        async def content() -> AsyncIterator[bytes]:
+            yield b"{"
+            assert (await admin.send("PATCH", f"{PATH}mallory/", {"is_active": False})).status_code == 200
+            if how != "password":  # which is right again when the account is enabled
+                assert (await admin.send("PATCH", f"{PATH}mallory/", {"is_active": True})).status_code == 200
+            yield body
+
+        headers = {**headers, "Content-Type": "application/json"}
+        refused = await service.request("POST", path, headers=headers, content=content())
+        assert refused.status_code == 401
+        assert await service.store.find_any("backdoor") is None
+        assert (await service.store.list_tokens_of(mallory.id, PageRequest())).total == 0
+        await admin.world.enable(mallory)
+        assert (await service.get("/api/v2/assets/", headers=mallory.headers)).json()["count"] == 0
+
+
+def basic(username: str) -> dict[str, str]:
+    return {"Authorization": "Basic " + base64.b64encode(f"{username}:{PASSWORD}".encode()).decode()}
