@@ -168,10 +168,15 @@ def _split_header(header: str, separator: str) -> list[str]:
 
 
 def is_compiled(column: SheetColumn, kind: str) -> bool:
-    """Whether the column is compiled. In choices, the author's own columns become elements."""
+    """Whether the column is compiled. In choices, the author's own columns become elements, and none an attribute."""
     if column.key in KOBO_COLUMNS:
         return False
-    return column.known or kind != CHOICES or (is_xml_name(column.key) and ":" not in column.key)
+    if kind != CHOICES:
+        return True
+    prefix, separator, _ = column.key.partition("::")
+    if separator and prefix in PASSTHROUGH_PREFIXES:
+        return False
+    return column.known or (is_xml_name(column.key) and ":" not in column.key)
 
 
 def _canonical_name(header: str, aliases: dict[str, str]) -> str:

@@ -33,9 +33,10 @@ from fieldgate.imports.xlsform.vocabulary import (
 log = logging.getLogger(__name__)
 
 # pyxform fails if a column sets an attribute `tag`, because its function that creates elements has a parameter of that
-# name. For a control of a question it takes the value as the name of the element. So pyxform gets another name.
-_TAG_COLUMNS = frozenset({"instance::tag", "bind::tag", "body::tag", "control::tag"})
-_TAG, _TAG_ALIAS = "tag", "tag-of-the-author"
+# name. For a control of a question it takes the value as the name of the element. So pyxform gets another name, which
+# our checks refuse in a column of an author.
+_TAG, _TAG_ALIAS = "tag", "tag?"
+_TAG_COLUMNS = {f"{prefix}::{_TAG}": f"{prefix}::{_TAG_ALIAS}" for prefix in ("instance", "bind", "body", "control")}
 
 _NON_ID_CHARS = re.compile(r"[^\w-]+")
 # Warnings that our checks report as well (similar_name, missing_choice_label, missing_translation), and hints about
@@ -56,7 +57,7 @@ def compile_form(form: ParsedForm, name: str, issues: IssueCollector, asset_uid:
     except MemoryError:
         raise  # not caused by the form alone
     except PyXFormError as error:
-        text = str(error)
+        text = str(error).replace(f"::{_TAG_ALIAS}", f"::{_TAG}")
         message = Message("The form could not be compiled: {reason}", reason=strip_row(text))
         issues.add_problem("not_compiled", message, *find_place(text, form))
         return ""
@@ -122,7 +123,9 @@ def _to_pyxform_workbook(form: ParsedForm, name: str, root: str) -> dict[str, An
                     continue
             workbook[kind] = rows
             workbook[f"{kind}_header"] = [_pyxform_headers(table)]
-    named_settings = {key: text for key, text in form.settings.items() if not key.startswith("kobo--")}
+    named_settings = {
+        _TAG_COLUMNS.get(key, key): text for key, text in form.settings.items() if not key.startswith("kobo--")
+    }
     if default := default_language((form.survey, form.choices), named_settings.get("default_language")):
         named_settings["default_language"] = default
     if root != ROOT_NAME:
@@ -146,9 +149,7 @@ def _pyxform_row(row: SheetRow, types: Mapping[int, str]) -> dict[str, str]:
 
 
 def _survey_header(column: SheetColumn) -> str:
-    if column.key in _TAG_COLUMNS:
-        return f"{column.key.removesuffix(_TAG)}{_TAG_ALIAS}"
-    return column.pyxform_header
+    return _TAG_COLUMNS.get(column.key, column.pyxform_header)
 
 
 def _pyxform_choice(row: SheetRow, kind: str) -> dict[str, str]:

@@ -92,6 +92,33 @@ def test_attributes_named_tag(column: str, tagged: list[str]) -> None:
     assert form.xform.count(" tag") == len(tagged)
 
 
+@pytest.mark.parametrize(
+    ("column", "element"),
+    [("instance::tag", '<data id="form" tag="x">'), ("bind::tag", '<bind nodeset="/data" tag="x"/>')],
+)
+def test_attributes_named_tag_in_settings(column: str, element: str) -> None:
+    form = parse_workbook(xlsx({"survey": [HEADER, GOOD], "settings": [[column], ["x"]]}), "form")
+    assert isinstance(form, Form)
+    assert element in form.xform
+
+
+@pytest.mark.parametrize("prefix", ["instance", "bind", "body", "control", "attribute"])
+def test_choices_have_no_attributes(prefix: str) -> None:
+    """pyxform alone raises an AttributeError. Without the two colons it is a column of the author."""
+    survey: Rows = [[*HEADER, "choice_filter"], ["select_one l", "s", "S", f"{prefix}='y'"]]
+    choices: Rows = [["list_name", "name", "label", f"{prefix}::tag", prefix], ["l", "a", "A", "x", "y"]]
+    form = parse_workbook(xlsx({"survey": survey, "choices": choices}), "form")
+    assert isinstance(form, Form)
+    assert f"<{prefix}>y</{prefix}>" in form.xform
+    assert "tag" not in form.xform
+
+
+def test_tag_set_twice_is_reported_as_the_author_wrote_it() -> None:
+    survey: Rows = [[*HEADER, "body::tag", "control::tag"], [*GOOD, "x", "y"]]
+    problem = rejection(xlsx({"survey": survey})).problems[0]
+    assert "'body::tag'" in str(problem.message)
+
+
 def test_attribute_named_tag_of_a_group_that_community_health_toolkit_hides() -> None:
     survey: Rows = [[*HEADER, "instance::tag"], ["begin group", "g", "G", "hidden"], GOOD, ["end group"]]
     form = parse_workbook(xlsx({"survey": survey}), "form")
