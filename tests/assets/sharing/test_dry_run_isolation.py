@@ -62,7 +62,6 @@ async def test_dry_run_of_unsupported_operation_is_rejected(team: SharingTeam, q
     uid = await team.create_asset()
     name = query.split("=")[0]
     for method, path, body in (
-        ("DELETE", f"/api/v2/assets/{uid}/", None),
         ("PATCH", f"/api/v2/assets/{uid}/", {"name": "Other"}),
         ("POST", "/api/v2/imports/", {"base64Encoded": "eA=="}),
         ("PUT", "/api/v2/event/7/", {"name": "Flood"}),
@@ -70,9 +69,8 @@ async def test_dry_run_of_unsupported_operation_is_rejected(team: SharingTeam, q
     ):
         answer = await team.request("boss", method, f"{path}?{query}", json=body)
         assert (answer.status_code, answer.json()) == (400, {name: [NOT_HERE]}), path
-    for method in ("PATCH", "DELETE"):
-        answer = await team.request("owner", method, f"/api/v2/assets/{uid}/", json={"name": "Other", name: True})
-        assert answer.json() == {name: [NOT_HERE]}
+    answer = await team.request("owner", "PATCH", f"/api/v2/assets/{uid}/", json={"name": "Other", name: True})
+    assert answer.json() == {name: [NOT_HERE]}
     assert (await team.request("owner", "GET", f"/api/v2/assets/{uid}/?{query}")).json()["name"] == "Visit"
     gone = await team.request("owner", "DELETE", f"/api/v2/assets/{uid}/?dry_run=false", content=b"{")
     assert gone.status_code == 204
