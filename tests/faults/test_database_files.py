@@ -161,6 +161,7 @@ async def test_deleted_file(
 
 async def test_deleted_file_is_noticed_without_writes(start: StartService, tmp_path: Path) -> None:
     async with start() as service:
+        await new_caller(service)
         assert (await service.get(EVENTS)).status_code == 200
         (tmp_path / "fieldgate.db").unlink()
 
