@@ -91,7 +91,7 @@ fuzz-parsers: $(DEV_READY)  ## fuzz every parser, guided by coverage: a minute f
 	@$(BIN)/python -m tests.fuzz.coverage_guided --seconds $(or $(SECONDS),60) $(TARGETS)
 
 properties: $(DEV_READY)  ## property tests with new random examples, for minutes
-	@$(BIN)/pytest -m 'hypothesis and not long' --hypothesis-profile properties $(TWO_PROCESSES) $(PROPERTIES)
+	@$(BIN)/pytest -m 'hypothesis and not nightly' --hypothesis-profile properties $(TWO_PROCESSES) $(PROPERTIES)
 
 torture: $(DEV_READY)  ## hostile files, 10,000 mutations, kill -9 at every stage: about 5 minutes
 	@MUTATIONS=$(or $(MUTATIONS),10000) KILL_POSTS=$(or $(KILL_POSTS),200) $(BIN)/pytest -m '' tests/imports/test_killing.py \
@@ -105,18 +105,18 @@ faults: $(DEV_READY)  ## kill -9, failovers and attacks; writes the table of doc
 		$(BIN)/python -W ignore -m tests.faults.reliability_table "$$results"
 
 client-faults: $(DEV_READY)  ## the client through a proxy that damages traffic: 200 seeds, 100,000 events: about 10 minutes
-	@$(BIN)/pytest -s -m long tests/client/faults
+	@$(BIN)/pytest -s -m nightly tests/client/faults
 
 accessibility: $(DEV_READY)  ## axe and layout of every page in all languages, widths and colours: about 10 minutes
 	@scripts/need chromium chromium
 	@scripts/install-npm $(VENV)
-	@$(BIN)/pytest -m long tests/browser
+	@$(BIN)/pytest -m nightly tests/browser
 
 deployment: $(DEV_READY)  ## the Containerfile in a bare Debian, the service in it as in a container and as under systemd (root): about 4 minutes
 	@scripts/need debootstrap debootstrap
 	@scripts/need systemd-analyze systemd
 	@scripts/need promtool prometheus
-	@$(BIN)/pytest -m 'long or not long' tests/deployment
+	@$(BIN)/pytest -m '' tests/deployment
 
 screenshots: $(DEV_READY)  ## screenshots of every page into the folder screenshots/ (ONLY=events,form; DOCS=yes for docs/images)
 	@scripts/need chromium chromium

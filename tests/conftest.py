@@ -77,7 +77,7 @@ SLOWEST_FIRST = (
     "test_effects",
     "test_concurrency",
 )
-# Whole programs, browsers, corpora and cost counts: `make test` runs them, `make quick` does not.
+# Whole programs, browsers and corpora: `make test` runs them, `make quick` does not.
 NOT_QUICK = frozenset(
     {
         *SLOWEST_FIRST,
@@ -96,7 +96,6 @@ NOT_QUICK = frozenset(
         "test_fetch",
         "test_generated_clients",
         "test_hostile",
-        "test_hot_paths",
         "test_import_forms",
         "test_libraries",
         "test_http_server",

@@ -56,7 +56,7 @@ def _languages(entry: PageEntry) -> tuple[Language, ...]:
     return (*AXE, *(() if entry.is_external else others))
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("language", list(Language), ids=lambda language: str(language.value))
 @pytest.mark.parametrize("entry", PAGES, ids=str)
 def test_page_in_all_widths_and_colors(page_visitor: PageVisitor, entry: PageEntry, language: Language) -> None:

@@ -83,7 +83,7 @@ def image(bare_debian: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     shutil.rmtree(folder)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_image_works_like_in_a_container(image: BuildStage, tmp_path: Path) -> None:
     uid, gid = map(int, image.user.split(":"))
     variables = {**image.variables, "FIELDGATE_PORT": str(free_port())}
@@ -92,7 +92,7 @@ def test_image_works_like_in_a_container(image: BuildStage, tmp_path: Path) -> N
     check_service(root, image, int(variables["FIELDGATE_PORT"]), tmp_path / "log")
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_service_works_with_the_restrictions_of_the_unit(image: BuildStage, tmp_path: Path) -> None:
     """All of the unit that does not need systemd itself: file systems, users, capabilities, limits and all filters."""
     unit = read_unit(PACKAGING / "fieldgate.service")
@@ -114,7 +114,7 @@ def test_service_works_with_the_restrictions_of_the_unit(image: BuildStage, tmp_
     check_service(root, image, port, tmp_path / "log")
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_installation_under_systemd(bare_debian: Path, tmp_path: Path) -> None:
     """The commands of the guide, in a bare Debian. There systemctl enables the service, but does not start it."""
     stage = BuildStage(tmp_path / "root", bare_debian)
@@ -132,7 +132,7 @@ def test_installation_under_systemd(bare_debian: Path, tmp_path: Path) -> None:
     shutil.rmtree(stage.root)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "words", [("check", "rules", "prometheus-alerts.yml"), ("test", "rules", "prometheus-alerts.test.yml")]
 )

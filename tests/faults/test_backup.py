@@ -64,7 +64,7 @@ def start_with_user(data: Path) -> str:
     return run_command("token", "create", "amina", data=data).stdout.strip()
 
 
-@pytest.mark.parametrize("suffix", [pytest.param("", marks=pytest.mark.long), ".zst"])
+@pytest.mark.parametrize("suffix", [pytest.param("", marks=pytest.mark.nightly), ".zst"])
 def test_backup_during_writes(tmp_path: Path, trial_report: TrialReport, suffix: str) -> None:
     data, backup = tmp_path / "data", tmp_path / f"copy.db{suffix}"
     token = start_with_user(data)

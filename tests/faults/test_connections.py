@@ -357,7 +357,7 @@ def test_idle_connections_of_many_addresses(patient: ServerProcess, trial_report
     hold_idle_connections(patient, 1_000, trial_report)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_5000_idle_connections_of_many_addresses(patient: ServerProcess, trial_report: TrialReport) -> None:
     hold_idle_connections(patient, 5_000, trial_report)
 
@@ -385,7 +385,7 @@ def hold_idle_connections(served: ServerProcess, count: int, trial_report: Trial
     )
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_5000_silent_connections_of_one_address(patient: ServerProcess, trial_report: TrialReport) -> None:
     started = time.monotonic()
     with many_connections(patient, 5_000, [ATTACKER]) as silent:

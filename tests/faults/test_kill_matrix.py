@@ -18,7 +18,7 @@ async def test_nothing_acknowledged_is_lost_or_duplicated(database: str) -> None
             assert (result.lost, result.duplicated) == (0, 0), result
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("database", "processes", "fault"),
     [pytest.param(*trial, id=f"{trial[0]}-{trial[1]}-{trial[2].name}") for trial in trials()],

@@ -68,7 +68,7 @@ class Flood:
         self.seconds = seconds  # of the slowest login
 
 
-@pytest.mark.parametrize("addresses", [1, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("addresses", [1, pytest.param(50, marks=pytest.mark.nightly)])
 async def test_login_during_guesses(addresses: int, tmp_path: Path, trial_report: TrialReport) -> None:
     with ServerProcess(tmp_path, "--demo", "--no-worker") as server:
         password = server.printed_value("password")

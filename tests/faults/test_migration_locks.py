@@ -79,7 +79,7 @@ class Probe:
             connection.terminate()
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_migrations_of_a_million_events(cluster: PostgresCluster, trial_report: TrialReport) -> None:
     """Measures how long reads and writes wait while all revisions run, and an index on events is built."""
     url = cluster.primary.create_database("app")

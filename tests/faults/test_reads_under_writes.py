@@ -89,7 +89,7 @@ async def test_list_is_answered_though_each_read_is_overtaken(
     await other.close()
 
 
-@pytest.mark.parametrize("rounds", [SHORT_ROUNDS, pytest.param(LONG_ROUNDS, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rounds", [SHORT_ROUNDS, pytest.param(LONG_ROUNDS, marks=pytest.mark.nightly)])
 def test_no_list_fails_under_writes(
     database_url: str, database_kind: str, tmp_path: Path, rounds: int, trial_report: TrialReport
 ) -> None:

@@ -43,7 +43,7 @@ def wait_for_log(served: ServerProcess, text: str) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.nightly)])
 def test_processes_killed_again_and_again(tmp_path: Path, workers: int, trial_report: TrialReport) -> None:
     with ServerProcess(tmp_path, "--no-worker", "--workers", str(workers)) as served:
         seconds: list[float] = []

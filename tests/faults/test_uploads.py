@@ -53,7 +53,7 @@ async def upload_all(server: ServerProcess, token: str, count: int, size: int) -
 
 @pytest.mark.parametrize(
     ("count", "size", "in_flight"),
-    [(40, 1_000_000, "8MiB"), pytest.param(200, 5_000_000, "64MiB", marks=pytest.mark.long)],
+    [(40, 1_000_000, "8MiB"), pytest.param(200, 5_000_000, "64MiB", marks=pytest.mark.nightly)],
 )
 async def test_parallel_uploads(
     count: int, size: int, in_flight: str, tmp_path: Path, trial_report: TrialReport

@@ -93,7 +93,7 @@ ALWAYS = (
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in ALWAYS else pytest.param(name, marks=pytest.mark.long) for name in FAST_CASES]
+    "name", [name if name in ALWAYS else pytest.param(name, marks=pytest.mark.nightly) for name in FAST_CASES]
 )
 async def test_hostile_file_only_fails_its_own_import(harness: ImportHarness, name: str) -> None:
     file = FAST_CASES[name]
@@ -164,7 +164,7 @@ async def test_long_titles_and_names_are_truncated_or_refused(harness: ImportHar
     await check_worker_is_well(harness)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "name", ["a\0b", "\ufffe", "\u202egnp.xlsx", "../../etc/passwd", "x" * 256, "'; DROP TABLE imports"]
 )
@@ -182,7 +182,7 @@ async def test_hostile_file_names_are_only_names(harness: ImportHarness, name: s
     await check_worker_is_well(harness)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_worker_survives_heavy_files(tmp_path: Path) -> None:
     """Zip bombs and huge sheets, sent to one worker process: each import ends, and the process stays small."""
     address = f"sqlite:///{tmp_path / 'fieldgate.db'}"

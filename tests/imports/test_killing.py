@@ -199,7 +199,7 @@ async def test_worker_killed_at_any_stage_loses_nothing(database_url: str, datab
     assert max(row.attempts for row in await all_imports(database)) == 2, "those in hand were taken up again"
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_import_that_kills_every_worker_fails(database_url: str, database: Database) -> None:
     """The number of attempts is limited, no assets are left, and other imports are not delayed."""
     sender = Sender(database)
@@ -215,7 +215,7 @@ async def test_import_that_kills_every_worker_fails(database_url: str, database:
     assert row.messages["error"]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_worker_killed_while_refusing_a_file(database_url: str, database: Database) -> None:
     sender = Sender(database)
     uid = await sender.send(await sender.user("someone"), "broken", xlsx(survey=(("type",), ("florb",))))

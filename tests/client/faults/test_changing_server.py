@@ -41,7 +41,7 @@ class ChangingServer:
 
 @pytest.fixture(
     scope="module",
-    params=[("sqlite", 1), ("sqlite", 2), pytest.param(("postgresql", 2), marks=pytest.mark.long)],
+    params=[("sqlite", 1), ("sqlite", 2), pytest.param(("postgresql", 2), marks=pytest.mark.nightly)],
     ids=["sqlite", "sqlite-two-processes", "postgresql-two-processes"],
 )
 async def changing_server(
@@ -128,7 +128,7 @@ async def test_changes_and_faults_together(changing_server: ChangingServer) -> N
     assert outcome in ("ordered", "unchanged", "reported")
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_events_are_written_during_many_walks(changing_server: ChangingServer) -> None:
     outcomes = await read_for(changing_server, rounds=3)
     print(outcomes, changing_server.writer.writes)
