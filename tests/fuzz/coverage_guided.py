@@ -1,4 +1,4 @@
-"""`make fuzz-parsers`: let atheris look for input that breaks a parser, one target after the other.
+"""Let atheris look for input that breaks a parser, one target after the other.
 
     python -m tests.fuzz.coverage_guided --seconds 60 [TARGET…]
 

@@ -80,7 +80,7 @@ def files_outside() -> list[Path]:
     return [found for folder in folders for found in folder.glob(f"*{hostile.FORBIDDEN_NAME}*")]
 
 
-# One of each kind; `make torture` runs the others.
+# One of each kind; `make nightly` runs the others.
 ALWAYS = (
     "deep XML",
     "a billion laughs",
