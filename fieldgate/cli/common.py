@@ -27,8 +27,9 @@ from fieldgate.db.identity_marker import (
     write_marker,
 )
 from fieldgate.db.postgres_url import PostgresURL
-from fieldgate.db.schema import UNFINISHED_COPY, SchemaStatus, UnsupportedSchema, read_state, upgrade
+from fieldgate.db.schema import SchemaStatus, UnsupportedSchema, read_state, upgrade
 from fieldgate.db.use_lock import DatabaseInUse, shared_use
+from fieldgate.reference.store import ReferenceStore
 from fieldgate.settings import BadSetting, Settings
 
 P = ParamSpec("P")
@@ -55,14 +56,11 @@ def load_settings(data: Path | None) -> Settings:
 
 
 @asynccontextmanager
-async def open_database(settings: Settings, *, creates: bool = False, upgrades: bool = True) -> AsyncIterator[Database]:
-    """Open the database, with the schema of this release. With `creates`, an SQLite file need not exist yet.
-
-    The schema of an SQLite file is upgraded, unless `upgrades` is false: then an older one is an error.
-    """
+async def open_database(settings: Settings, *, creates: bool = False) -> AsyncIterator[Database]:
+    """Open the database, with the schema of this release. With `creates`, an SQLite file need not exist yet."""
     database = connect(settings, creates=creates)
     with in_use(settings):
-        async with _opened(database, settings, creates=creates, upgrades=upgrades):
+        async with _opened(database, settings, creates=creates):
             yield database
 
 
@@ -77,17 +75,14 @@ def in_use(settings: Settings) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def _opened(
-    database: Database, settings: Settings, *, creates: bool, upgrades: bool = True
-) -> AsyncIterator[None]:
+async def _opened(database: Database, settings: Settings, *, creates: bool) -> AsyncIterator[None]:
     try:
         state = await read_state(database)
-        refuse_unfinished_copy(state.revision)
         if state.status is SchemaStatus.EMPTY and not (creates and database.is_sqlite):
             raise _missing_database(settings, f"{database.address} has no tables of Fieldgate.")
         if state.status is SchemaStatus.EMPTY:
             announce_creation(database)
-        if database.is_sqlite and upgrades:
+        if database.is_sqlite:
             await upgrade_schema(database)
             mark_database(database)
         elif not state.is_usable:
@@ -141,11 +136,6 @@ def mark_database(database: Database, *, accepts_any: bool = False) -> None:
             click.echo(f"Warning: {marker_file(file)} cannot be written: {error.strerror}.", err=True)
 
 
-def refuse_unfinished_copy(revision: str | None) -> None:
-    if revision == UNFINISHED_COPY:
-        raise click.ClickException("The database is an unfinished copy. Run `fieldgate db copy` again to finish it.")
-
-
 def _check_replica(settings: Settings, *, is_sqlite: bool) -> None:
     if not settings.replica_url:
         return
@@ -158,11 +148,13 @@ def _check_replica(settings: Settings, *, is_sqlite: bool) -> None:
 
 
 async def upgrade_schema(database: Database) -> None:
-    """Upgrade the database to the schema of this release, unless it can be used as it is."""
+    """Create the tables and what is derived from the data in them, unless they exist."""
     try:
-        await upgrade(database)
+        before = await upgrade(database)
     except UnsupportedSchema as error:
         raise click.ClickException(str(error)) from None
+    if before.status is SchemaStatus.EMPTY:
+        await ReferenceStore(database, DataVersions(database)).store_name_orders()
 
 
 def announce_creation(database: Database) -> None:

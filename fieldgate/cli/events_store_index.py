@@ -31,6 +31,5 @@ def store_index(data: Path | None) -> None:
 async def _store_index(data: Path | None) -> "StoreResult | None":
     from fieldgate.events.index_storing import IndexStorer  # here: its imports take a while
 
-    # A service runs this. If a newer release was installed meanwhile, it must not upgrade the database under it.
-    async with open_database(load_settings(data), upgrades=False) as database:
+    async with open_database(load_settings(data)) as database:
         return await IndexStorer(database).store()

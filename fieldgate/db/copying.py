@@ -19,7 +19,7 @@ import msgspec
 from sqlalchemy import Table
 
 from fieldgate.db.copy_tables import Key, TableReader, TableShape, TableWriter, open_reader, open_writer
-from fieldgate.db.data_versions import FIXED_TOPICS, IDENTITY_TOPIC
+from fieldgate.db.data_versions import IDENTITY_TOPIC
 from fieldgate.db.database import Database
 from fieldgate.db.identity_marker import remove_marker, write_marker
 from fieldgate.db.schema import REQUIRED_REVISION, UNFINISHED_COPY, current_revision, upgrade
@@ -318,7 +318,7 @@ class _Copier:
             later = "greatest" if is_postgres else "max"
             await self._writer.fetch(
                 f"UPDATE changes SET version = {later}(version + 1, {Timestamp.pack(now())}) "  # noqa: S608
-                f"WHERE topic NOT IN {FIXED_TOPICS}"
+                f"WHERE topic <> '{IDENTITY_TOPIC}'"
             )
             await self._writer.fetch(f"DROP TABLE {_STATE_TABLE}")
             await self._writer.fetch(f"UPDATE alembic_version SET version_num = '{REQUIRED_REVISION}'")  # noqa: S608

@@ -34,8 +34,6 @@ from fieldgate.db.upsert import upsert
 
 CHANNEL = "fieldgate_changes"
 IDENTITY_TOPIC = "identity"  # its version is a random number that identifies the database and never changes
-COMPATIBILITY_TOPIC = "schema is compatible since"  # its version is a schema revision, see `schema.py`
-FIXED_TOPICS = (IDENTITY_TOPIC, COMPATIBILITY_TOPIC)  # their versions do not count changes
 MAX_STALENESS = 1.0  # seconds without news after which the versions are queried
 HEARTBEAT_INTERVAL = 0.4  # seconds between two queries on the listener's connection
 RETRY_DELAY = 0.5  # seconds before the listener connects again

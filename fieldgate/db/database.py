@@ -151,12 +151,6 @@ class Database:
         async with self._read_engine.begin() as connection:
             yield connection
 
-    @asynccontextmanager
-    async def connection(self) -> AsyncIterator[AsyncConnection]:
-        """Open a connection without a transaction, for migrations, which begin their own."""
-        async with self._engine.connect() as connection:
-            yield connection
-
     def current_time(self, offset: timedelta = timedelta(0)) -> ColumnElement[datetime]:
         """Return the current time plus an offset, as an SQL expression.
 

@@ -26,9 +26,9 @@ from fieldgate.db.backup_files import (
     sync_to_disk,
     unpack,
 )
-from fieldgate.db.data_versions import FIXED_TOPICS
+from fieldgate.db.data_versions import IDENTITY_TOPIC
 from fieldgate.db.identity_marker import remove_marker, write_marker
-from fieldgate.db.migrations import known_revisions
+from fieldgate.db.schema import REQUIRED_REVISION
 from fieldgate.db.table_digests import RowsCallback, database_digest
 from fieldgate.db.tables import Timestamp, now
 from fieldgate.db.use_lock import DatabaseInUse, exclusive_use
@@ -95,9 +95,10 @@ def _check_content(unpacked: Path, backup: Path, on_rows: RowsCallback) -> Backu
     check_integrity(unpacked, backup)
     with closing(sqlite3.connect(unpacked, isolation_level=None)) as connection:
         content = read_content(connection, backup, on_rows)
-    if content.revision not in known_revisions():
+    if content.revision != REQUIRED_REVISION:
         raise BackupError(
-            f"{backup} has schema {content.revision}, which this release does not know. Use the release that wrote it."
+            f"{backup} has schema {content.revision}, and this release needs {REQUIRED_REVISION}. "
+            "Use the release that wrote it."
         )
     return content
 
@@ -108,7 +109,7 @@ def _topics(database: Path) -> list[str]:
         if has_sqlite_header(database):
             with closing(sqlite3.connect(database, isolation_level=None)) as connection:
                 topics = [topic for (topic,) in connection.execute("SELECT topic FROM changes")]
-                return [topic for topic in topics if topic not in FIXED_TOPICS]
+                return [topic for topic in topics if topic != IDENTITY_TOPIC]
     return []
 
 
@@ -121,8 +122,8 @@ def _raise_versions(unpacked: Path, topics: list[str]) -> None:
             "INSERT INTO changes (topic, version) VALUES (?, 0) ON CONFLICT DO NOTHING", [(topic,) for topic in topics]
         )
         connection.execute(
-            "UPDATE changes SET version = max(version + 1, ?) WHERE topic NOT IN (?, ?)",
-            (Timestamp.pack(now()), *FIXED_TOPICS),
+            "UPDATE changes SET version = max(version + 1, ?) WHERE topic <> ?",
+            (Timestamp.pack(now()), IDENTITY_TOPIC),
         )
         connection.execute("COMMIT")
 

@@ -1,33 +1,27 @@
-"""The schema revision that this release needs, that of a database, and the upgrade.
+"""The schema revision that this release needs, that of a database, and the creation of the tables.
 
-During a rolling upgrade, processes of the release before work on the schema of the new one. Which releases can do so is
-known to the new one only: its upgrade stores `COMPATIBLE_SINCE` in the database, and an older program compares it.
+Until 0.1 there is one migration, which creates everything. A database with another schema is refused.
 """
 
+import hashlib
 from enum import Enum
+from pathlib import Path
 from typing import NamedTuple
 
-from sqlalchemy import Connection, case, delete, inspect, select, text
+from sqlalchemy import Connection, inspect, text
 
-from fieldgate.db.data_versions import COMPATIBILITY_TOPIC
 from fieldgate.db.database import Database
-from fieldgate.db.tables import topic_versions
-from fieldgate.db.upsert import upsert
 
-REQUIRED_REVISION = "0018"  # the newest revision in migrations/versions
+_MIGRATION = Path(__file__).parent / "migrations" / "versions" / "0001_schema.py"
+REQUIRED_REVISION = f"0001_{hashlib.sha256(_MIGRATION.read_bytes()).hexdigest()[:12]}"  # as in the migration itself
 UNFINISHED_COPY = "unfinished copy"  # the revision of a database that `fieldgate db copy` is filling
-# The oldest program that works on the schema of this release, by the revision that it requires: that of the release
-# before. CONTRIBUTING.md has the rules for migrations that make this true.
-COMPATIBLE_SINCE = "0015"
+WITHOUT_REVISION = "without a revision"  # of a database that has tables, but does not say of which schema
 
 
 class SchemaStatus(Enum):
     CURRENT = "current"
-    COMPATIBLE = "compatible"  # of the next release, which declares that this one works on it
-    OLDER = "older"
-    NEWER = "newer"
     EMPTY = "empty"
-    UNKNOWN = "unknown"
+    OTHER = "other"
 
 
 class SchemaState(NamedTuple):
@@ -38,36 +32,28 @@ class SchemaState(NamedTuple):
 
     @property
     def is_usable(self) -> bool:
-        return self.status in {SchemaStatus.CURRENT, SchemaStatus.COMPATIBLE}
+        return self.status is SchemaStatus.CURRENT
+
+    @property
+    def problem(self) -> tuple[str, str]:
+        """What is wrong, and what to do. Only if it is not usable."""
+        if self.revision == UNFINISHED_COPY:
+            return "The database is an unfinished copy.", "Run `fieldgate db copy` again to finish it."
+        if self.status is SchemaStatus.EMPTY:
+            return "The database has no tables of Fieldgate.", "Run: fieldgate migrate"
+        return (
+            f"The database has schema {self.revision}, and this release needs {REQUIRED_REVISION}.",
+            "Go on with the version of Fieldgate that wrote it, or export the data with that version and start with a "
+            "new data folder or database.",
+        )
 
     @property
     def message(self) -> str:
-        """What is wrong, and what to do."""
-        match self.status:
-            case SchemaStatus.OLDER:
-                return (
-                    f"The database has schema {self.revision}, and this release needs {REQUIRED_REVISION}. "
-                    "Run: fieldgate migrate"
-                )
-            case SchemaStatus.NEWER:
-                return (
-                    f"The database has schema {self.revision} of a newer release. This release supports "
-                    f"{REQUIRED_REVISION}, and the release after it. Install the newer release. To go back instead, "
-                    f"run with the newer release: fieldgate migrate --to {REQUIRED_REVISION}"
-                )
-            case SchemaStatus.UNKNOWN:
-                return (
-                    f"The database has the unknown schema revision {self.revision!r}. Check that it is a database of "
-                    "Fieldgate, or restore a backup."
-                )
-            case SchemaStatus.EMPTY:
-                return "The database has no tables of Fieldgate. Run: fieldgate migrate"
-            case _:
-                return f"The database has schema {self.revision}."
+        return " ".join(self.problem)
 
 
 class UnsupportedSchema(Exception):
-    """The schema is outside of the range that this release supports. The text says what to do."""
+    """The database has another schema than that of this release. The text says what to do."""
 
     def __init__(self, state: SchemaState) -> None:
         super().__init__(state.message)
@@ -77,10 +63,16 @@ class UnsupportedSchema(Exception):
 async def current_revision(database: Database) -> str | None:
     """Return the revision of the database, None if it has no tables."""
     async with database.read_transaction() as connection:
-        if not await connection.run_sync(lambda sync: inspect(sync).has_table("alembic_version")):
-            return None
-        revision: str | None = (await connection.execute(text("SELECT version_num FROM alembic_version"))).scalar()
-        return revision
+        return await connection.run_sync(_read_revision)
+
+
+def _read_revision(connection: Connection) -> str | None:
+    tables = inspect(connection)
+    if tables.has_table("alembic_version"):
+        revision: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        if revision is not None:
+            return revision
+    return WITHOUT_REVISION if tables.has_table("users") or tables.has_table("changes") else None
 
 
 async def read_state(database: Database) -> SchemaState:
@@ -88,57 +80,17 @@ async def read_state(database: Database) -> SchemaState:
     revision = await current_revision(database)
     if revision is None:
         return SchemaState(SchemaStatus.EMPTY, None)
-    if revision == REQUIRED_REVISION:
-        return SchemaState(SchemaStatus.CURRENT, revision)
-    if not is_revision(revision):
-        return SchemaState(SchemaStatus.UNKNOWN, revision)
-    if int(revision) < int(REQUIRED_REVISION):
-        return SchemaState(SchemaStatus.OLDER, revision)
-    query = select(topic_versions.c.version).where(topic_versions.c.topic == COMPATIBILITY_TOPIC)
-    async with database.read_transaction() as connection:
-        since = (await connection.execute(query)).scalar()
-    is_compatible = since is not None and since <= int(REQUIRED_REVISION)
-    return SchemaState(SchemaStatus.COMPATIBLE if is_compatible else SchemaStatus.NEWER, revision)
-
-
-def is_revision(text: str) -> bool:
-    """Whether this has the form of a revision: four digits."""
-    return len(text) == len(REQUIRED_REVISION) and text.isascii() and text.isdecimal()
+    return SchemaState(SchemaStatus.CURRENT if revision == REQUIRED_REVISION else SchemaStatus.OTHER, revision)
 
 
 async def upgrade(database: Database) -> SchemaState:
-    """Upgrade the database to the required revision, unless it is usable already. Returns the state it had before."""
+    """Create the tables, unless they exist. Returns the state that the database had before."""
     state = await read_state(database)
-    if state.is_usable:
-        return state
-    if state.status in {SchemaStatus.NEWER, SchemaStatus.UNKNOWN}:
+    if state.status is SchemaStatus.OTHER:
         raise UnsupportedSchema(state)
-    # Imported here because Alembic is slow to load, and most processes never migrate.
-    from fieldgate.db.migrations import upgrade_to_head
+    if state.status is SchemaStatus.EMPTY:
+        # Imported here because Alembic is slow to load, and most processes never migrate.
+        from fieldgate.db.migrations import upgrade_to_head
 
-    # First, so that programs of the release before never see a newer schema without it.
-    if state.revision is not None:
-        await database.write(_store_compatibility)
-    await upgrade_to_head(database)
-    await database.write(_store_compatibility)
+        await upgrade_to_head(database)
     return state
-
-
-async def downgrade(database: Database, revision: str) -> None:
-    """Go back to a revision. Data that the older schema has no place for is deleted."""
-    from fieldgate.db.migrations import downgrade_to
-
-    await database.write(_delete_compatibility)
-    await downgrade_to(database, revision)
-
-
-def _store_compatibility(connection: Connection) -> None:
-    """Store `COMPATIBLE_SINCE`; a later one stays, if two releases migrate at the same time."""
-    since = int(COMPATIBLE_SINCE)
-    later = case((topic_versions.c.version > since, topic_versions.c.version), else_=since)
-    statement = upsert(connection.dialect, topic_versions, {"version": later})
-    connection.execute(statement, {"topic": COMPATIBILITY_TOPIC, "version": since})
-
-
-def _delete_compatibility(connection: Connection) -> None:
-    connection.execute(delete(topic_versions).where(topic_versions.c.topic == COMPATIBILITY_TOPIC))

@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
 from fieldgate.db.outages import outage_of
-from fieldgate.db.schema import REQUIRED_REVISION, UNFINISHED_COPY, current_revision
+from fieldgate.db.schema import read_state
 from fieldgate.db.tables import now
 from fieldgate.doctor.findings import Finding, error, ok, warning
 from fieldgate.events.reindex import event_rebuilder
@@ -43,27 +43,18 @@ async def check_database(database: Database) -> list[Finding]:
 
 
 async def _check_content(database: Database) -> AsyncIterator[Finding]:
-    revision = await current_revision(database)
+    schema = await read_state(database)
     yield ok("database", "The database can be reached.")
-    if revision != REQUIRED_REVISION:
-        yield _wrong_revision(revision)
+    if not schema.is_usable:
+        yield error("schema", *schema.problem)
         return
-    yield ok("schema", f"The schema is {revision}, that of this release.")
+    yield ok("schema", f"The schema is {schema.revision}, that of this release.")
     for check in (_check_identity, _check_clock, _check_imports, _check_index):
         async for finding in check(database):
             yield finding
     if not database.is_sqlite:
         async for finding in _check_postgres(database):
             yield finding
-
-
-def _wrong_revision(revision: str | None) -> Finding:
-    if revision == UNFINISHED_COPY:
-        return error("schema", "The database is an unfinished copy.", "Run `fieldgate db copy` again to finish it.")
-    if revision is None:
-        return error("schema", "The database has no tables of Fieldgate.", "Run `fieldgate migrate`.")
-    message = f"The schema is {revision}, this release needs {REQUIRED_REVISION}."
-    return error("schema", message, "Run `fieldgate migrate`, or install the release that wrote it.")
 
 
 async def _check_identity(database: Database) -> AsyncIterator[Finding]:

@@ -1,9 +1,8 @@
 """Stored orders of names. Ordering names needs ICU, and processes that do not load it are 11 MB smaller.
 
 An order is stored with a digest of the names it is for and of the version of ICU, and is not used for others: it cannot
-be stale. Without an order that can be used, it is computed, until one is stored with the next change of the names. An
-earlier release, for example, changes names without storing an order. A process that has just created or upgraded the
-database has loaded ICU for the migration.
+be stale. Without an order that can be used, it is computed, until one is stored with the next change of the names. A
+process that has just created the database has loaded ICU to store the orders.
 """
 
 import hashlib

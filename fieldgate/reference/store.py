@@ -62,6 +62,14 @@ class ReferenceStore:
             {(row.table_name, row.language): NameOrder(row.digest, row.ids) for row in orders},
         )
 
+    async def store_name_orders(self) -> None:
+        """Store the orders of names of a new database, so that processes need not compute them."""
+        async with self._database.transaction() as connection:
+            for table in (countries, disaster_types):
+                records = (await connection.execute(select(table))).mappings()
+                orders = name_order_rows(table.name, records)
+                await connection.execute(upsert(connection.dialect, name_orders), orders)
+
     # Writes, as part of a transaction of the caller.
 
     async def upsert_countries(self, connection: AsyncConnection, rows: Iterable[Country]) -> int:

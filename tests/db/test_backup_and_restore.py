@@ -13,9 +13,8 @@ import pytest
 from fieldgate.db import IDENTITY_TOPIC, Database
 from fieldgate.db.backup import BackupResult, back_up, last_backup
 from fieldgate.db.backup_files import BackupError
-from fieldgate.db.data_versions import COMPATIBILITY_TOPIC, FIXED_TOPICS
 from fieldgate.db.restore import restore
-from fieldgate.db.schema import COMPATIBLE_SINCE, REQUIRED_REVISION
+from fieldgate.db.schema import REQUIRED_REVISION
 from fieldgate.db.use_lock import shared_use
 from tests.databases import prepare_database
 
@@ -165,25 +164,16 @@ def test_restore_keeps_the_old_database_with_its_wal(file: Path, tmp_path: Path)
 
 def test_versions_never_come_again(file: Path, tmp_path: Path) -> None:
     make_backup(file, tmp_path / "copy.db")
-    run(file, "UPDATE changes SET version = version + 1 WHERE topic NOT IN (?, ?)", FIXED_TOPICS)
+    run(file, "UPDATE changes SET version = version + 1 WHERE topic <> ?", [IDENTITY_TOPIC])
     run(file, "INSERT INTO changes (topic, version) VALUES ('reference', 1)")
     before = versions(file)
     put_back(tmp_path / "copy.db", file)
     after = versions(file)
-    for topic in FIXED_TOPICS:
-        assert after.pop(topic) == before.pop(topic)
+    assert after.pop(IDENTITY_TOPIC) == before.pop(IDENTITY_TOPIC)
     assert before.keys() | {"accounts", "assets", "events", "imports", "reference"} == after.keys()
     assert all(after[topic] > before[topic] for topic in before)
     put_back(tmp_path / "copy.db", file)
     assert all(version > after[topic] for topic, version in versions(file).items() if topic in after)
-
-
-def test_compatibility_with_other_releases_is_not_a_version(file: Path, tmp_path: Path) -> None:
-    """It is a schema revision: a time in its place would make every other release refuse the database."""
-    before = versions(file)[COMPATIBILITY_TOPIC]
-    make_backup(file, tmp_path / "copy.db")
-    put_back(tmp_path / "copy.db", file)
-    assert versions(file)[COMPATIBILITY_TOPIC] == before == int(COMPATIBLE_SINCE)
 
 
 def test_existing_database_is_replaced_only_on_demand(file: Path, tmp_path: Path) -> None:

@@ -4,20 +4,28 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, select, text
+from sqlalchemy import text
 
 import fieldgate.accounts.tables
 import fieldgate.assets.tables
 import fieldgate.events.tables
 import fieldgate.imports.tables
 import fieldgate.reference.tables  # noqa: F401  (they register their tables)
-from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, metadata, migrations
+from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, metadata
 from fieldgate.db.migrations import head_revision
-from fieldgate.db.schema import REQUIRED_REVISION, current_revision, upgrade
-from fieldgate.reference.tables import disaster_types
+from fieldgate.db.outages import Outage
+from fieldgate.db.readiness import DatabaseReadiness
+from fieldgate.db.schema import (
+    REQUIRED_REVISION,
+    WITHOUT_REVISION,
+    SchemaStatus,
+    UnsupportedSchema,
+    current_revision,
+    read_state,
+    upgrade,
+)
 from tests.conftest import new_database
 
 
@@ -56,59 +64,41 @@ async def test_concurrent_migrations_wait_for_each_other(empty_database_url: str
         await database.close()
 
 
-async def test_revision_3_fills_in_name_keys(empty_database_url: str) -> None:
-    database = Database(empty_database_url)
-    blank = {"settings": "{}", "tags": "[]", "summary": "{}"}
-
-    def upgrade_to_revision_2(connection: Connection) -> None:
-        config = migrations._config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0002")
-
+@pytest.mark.parametrize("revision", ["0001", "0018", "1a2b3c4d", ""])
+async def test_other_schema_is_refused(database: Database, revision: str) -> None:
     async with database.transaction() as connection:
-        await connection.run_sync(upgrade_to_revision_2)
-        await connection.execute(
-            text(
-                "INSERT INTO users (id, username, username_key, password_hash, first_name, last_name, is_superuser,"
-                " is_ifrc, is_demo, countries, created_at) VALUES (1, 'a', 'a', 'x', '', '', false, false, false,"
-                " '[]', 0)"
-            )
-        )
-        await connection.execute(text("INSERT INTO files (id, name, digest, data) VALUES (1, 'f', 'd', 'd')"))
-        for number, name in enumerate(("École", "zone")):
-            await connection.execute(
-                text(
-                    "INSERT INTO assets (uid, owner_id, asset_type, name, settings, tags, summary, created_at,"
-                    " modified_at) VALUES (:uid, 1, 'survey', :name, :settings, :tags, :summary, 0, 0)"
-                ),
-                {"uid": f"a{number}", "name": name, **blank},
-            )
-    await upgrade(database)
-    async with database.read_transaction() as connection:
-        keys = await connection.execute(text("SELECT name_key FROM assets ORDER BY id"))
-        assert keys.scalars().all() == ["école", "zone"]
-        assert (await connection.execute(text("SELECT name FROM files"))).scalars().all() == ["f"]
+        await connection.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
+    await check_refused(database, revision)
+
+
+@pytest.mark.parametrize("statement", ["DROP TABLE alembic_version", "DELETE FROM alembic_version"])
+async def test_tables_without_a_revision_are_refused(database: Database, statement: str) -> None:
+    async with database.transaction() as connection:
+        await connection.execute(text(statement))
+    await check_refused(database, WITHOUT_REVISION)
+
+
+async def check_refused(database: Database, revision: str) -> None:
+    assert await read_state(database) == (SchemaStatus.OTHER, revision)
+    assert await unready_reason(database) is Outage.SCHEMA
+    with pytest.raises(UnsupportedSchema, match="start with a new data folder") as caught:
+        await upgrade(database)
+    assert "\n" not in str(caught.value)
+
+
+async def test_database_without_tables_is_empty(empty_database_url: str) -> None:
+    database = Database(empty_database_url)
+    assert await read_state(database) == (SchemaStatus.EMPTY, None)
+    assert await unready_reason(database) is Outage.SCHEMA
+    assert (await upgrade(database)).status is SchemaStatus.EMPTY
+    assert await read_state(database) == (SchemaStatus.CURRENT, REQUIRED_REVISION)
+    assert await unready_reason(database) is None
     await database.close()
 
 
-@pytest.mark.parametrize(
-    ("before", "after"), [("Flash Flood", "Pluvial/Flash Flood"), ("Sudden flood", "Sudden flood")]
-)
-async def test_revision_12_renames_flash_floods(empty_database_url: str, before: str, after: str) -> None:
-    """Unless the name came from another server."""
-    database = Database(empty_database_url)
-
-    def upgrade_to_revision_10(connection: Connection) -> None:
-        config = migrations._config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0010")
-        connection.execute(disaster_types.update().where(disaster_types.c.id == 27).values(names={"en": before}))
-
-    async with database.transaction() as connection:
-        await connection.run_sync(upgrade_to_revision_10)
-    await upgrade(database)
-    async with database.read_transaction() as connection:
-        names = (await connection.execute(select(disaster_types.c.names).where(disaster_types.c.id == 27))).scalar_one()
-    assert names["en"] == after
-    assert ("fr" in names) is (before != after)
-    await database.close()
+async def unready_reason(database: Database) -> Outage | None:
+    readiness = DatabaseReadiness(database)
+    try:
+        return await readiness.unready_reason()
+    finally:
+        await readiness.monitor.stop()  # it would look at the database again and again

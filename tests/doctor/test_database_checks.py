@@ -55,7 +55,7 @@ async def test_formats_that_are_not_rebuilt(database: Database) -> None:
 
 @pytest.mark.parametrize(
     ("revision", "expected"),
-    [("0001", "The schema is 0001"), ("9999", "The schema is 9999"), (UNFINISHED_COPY, "an unfinished copy")],
+    [("0001", "has schema 0001, and"), ("9999", "has schema 9999, and"), (UNFINISHED_COPY, "an unfinished copy")],
 )
 async def test_other_schema(database: Database, revision: str, expected: str) -> None:
     await execute(database, f"UPDATE alembic_version SET version_num = '{revision}'")
