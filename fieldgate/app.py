@@ -83,8 +83,6 @@ from fieldgate.metrics.shared_counters import metrics_folder
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.reference import routes as reference_routes
 from fieldgate.reference.store import ReferenceStore
-from fieldgate.runtime.connection_guard import CloseReason, ConnectionGuard, ConnectionLimits
-from fieldgate.runtime.file_limits import file_limit, fitting_connections
 from fieldgate.runtime.malloc import set_mmap_threshold
 from fieldgate.runtime.parent_watch import exit_with_parent
 from fieldgate.settings import Settings
@@ -256,24 +254,4 @@ def create_app() -> Application:
     exit_with_parent()
     set_mmap_threshold()
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
-    application = build_app(settings)
-    connection_guard(settings, application.app_context).start()
-    return application
-
-
-def connection_guard(settings: Settings, app_context: AppContext) -> ConnectionGuard:
-    limits = ConnectionLimits(
-        max_connections=fitting_connections(settings.max_connections, file_limit()),
-        max_per_address=settings.max_connections_per_address,
-        header_timeout=settings.header_timeout,
-        idle_timeout=settings.idle_timeout,
-        min_rate=settings.min_transfer_rate,
-        rate_window=settings.rate_window,
-    )
-    return ConnectionGuard(
-        settings.port,
-        limits,
-        app_context.active_requests.activity,
-        app_context.host_policy.is_trusted_proxy,
-        app_context.request_metrics.closed_counter(reason.label for reason in CloseReason),
-    )
+    return build_app(settings)

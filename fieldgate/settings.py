@@ -141,13 +141,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         tuple[Network, ...], Meta(description="Addresses or networks that may read `/metrics`.")
     ] = LOOPBACK
     max_connections: Annotated[
-        int, Meta(description="Connections at a time, per process. Idle ones are closed if there are more.")
+        int, Meta(description="Connections at a time, per process. Further ones wait until one is closed.")
     ] = 10_000
-    max_connections_per_address: Annotated[
-        int, Meta(description="Connections at a time from one address, per process; trusted proxies have no limit.")
-    ] = 256
-    header_timeout: Annotated[int, Meta(description="Time for the first byte and all headers of a request.")] = 10
-    idle_timeout: Annotated[int, Meta(description="How long a connection may be idle between two requests.")] = 75
+    idle_timeout: Annotated[
+        int, Meta(description="Time for all headers of a request, and between two requests of a connection.")
+    ] = 75
     min_transfer_rate: Annotated[
         int, Meta(description="Bytes per second that a client has to send or read; `0` turns the limit off.")
     ] = 1024
@@ -329,8 +327,6 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "rate_limit_exempt": _parse_exempt,
     "metrics_from": _parse_networks,
     "max_connections": _integer_between(10, 1_000_000),
-    "max_connections_per_address": _integer_between(1, 1_000_000),
-    "header_timeout": parse_duration,
     "idle_timeout": parse_duration,
     "min_transfer_rate": _parse_size,
     "max_requests_in_flight": _integer_between(1, 1_000_000),

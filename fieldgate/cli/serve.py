@@ -34,7 +34,7 @@ from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.shared_counters import METRICS_DIR_VARIABLE
 from fieldgate.metrics.stale_folders import create_metrics_folder
-from fieldgate.runtime.file_limits import acceptable_connections, fitting_connections, raise_file_limit
+from fieldgate.runtime.file_limits import fitting_connections, raise_file_limit
 from fieldgate.runtime.malloc import limit_arenas
 from fieldgate.runtime.parent_watch import GRACE_PERIOD_SECONDS, PARENT_PID_VARIABLE
 from fieldgate.runtime.restart_backoff import RestartBackoff
@@ -68,7 +68,8 @@ log = logging.getLogger(__name__)
 @data_option
 def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data: Path | None) -> None:
     """Run the service until it is stopped. Requests in progress are finished first."""
-    if demo and host != "localhost" and not is_in_networks(host, LOOPBACK):
+    is_local = host == "localhost" or is_in_networks(host, LOOPBACK)
+    if demo and not is_local:
         raise click.ClickException(
             "--demo creates an account that anybody can use, so it needs a loopback address such as 127.0.0.1."
         )
@@ -77,6 +78,10 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
     settings = msgspec.structs.replace(load_settings(data), host=host, port=port)
     asyncio.run(_prepare_database(settings, demo))
     _export_settings(settings)
+    if not is_local:
+        click.echo(
+            "Other machines can reach this port. Put a proxy with TLS in front: see packaging/nginx.conf.", err=True
+        )
     max_connections = _fit_connections(settings)
     metrics_dir = create_metrics_folder()
     os.environ[METRICS_DIR_VARIABLE] = str(metrics_dir)
@@ -89,13 +94,12 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
         loop=Loops.uvloop,
         workers=workers,
         http=HTTPModes.http1,
-        # Also ends idle connections, so it cannot be shorter than that; the connection guard watches both times.
+        # The time of the headers is also that of connections that are idle between requests.
         http1_settings=HTTP1Settings(
-            header_read_timeout=max(settings.header_timeout, settings.idle_timeout) * 1000,
-            max_buffer_size=MAX_HEADER_BYTES,
+            header_read_timeout=settings.idle_timeout * 1000, max_buffer_size=MAX_HEADER_BYTES
         ),
         backlog=BACKLOG,
-        backpressure=acceptable_connections(max_connections),
+        backpressure=max_connections,
         websockets=False,
         respawn_failed_workers=True,
         workers_kill_timeout=GRACE_PERIOD_SECONDS,

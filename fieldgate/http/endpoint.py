@@ -46,7 +46,6 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import ANONYMOUS, Caller
 from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.pagination import ListResult, PageRequest
-from fieldgate.runtime.connection_guard import reset_connection
 from fieldgate.runtime.outgoing_transfer import BrokenOff
 from fieldgate.runtime.transfer_rate import TransferCredit
 from fieldgate.settings import Settings
@@ -202,9 +201,7 @@ class Endpoint:
                     extra.append(CONNECTION_CLOSE)
             status = await responses.send_response(receive, send, response, extra, headers, request.method)
         except BrokenOff:  # logged by those who decided it
-            # To a client of HTTP/1.0 the end of the connection is the end of the file, unless it is reset.
-            if not reset_connection(app.settings.port, scope["client"]):
-                raise
+            raise
         except Exception as error:  # the headers are sent: the connection can only be closed
             self._log_error("broken off", error, request, request_id)
             raise

@@ -32,7 +32,7 @@ from fieldgate.settings import Settings
 
 _REQUEST_ID_PATTERN = re.compile(rb"[A-Za-z0-9._:+/=-]{1,128}")
 _REQUESTS, _SECONDS, _LAG = "fieldgate_requests", "fieldgate_request_seconds", "fieldgate_index_lag_seconds"
-_REFUSALS, _CLOSED, _READY = "fieldgate_rate_limited", "fieldgate_connections_closed", "fieldgate_ready"
+_REFUSALS, _READY = "fieldgate_rate_limited", "fieldgate_ready"
 _BROKEN_OFF_EXPORTS = "fieldgate_exports_broken_off"
 BUCKETS_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SUM = len(BUCKETS_SECONDS) + 1
@@ -128,18 +128,6 @@ class RequestMetrics:
                 return
         self._counters.slots[self._refusal_slots[policy]] += 1
 
-    def closed_counter(self, reasons: Iterable[str]) -> Callable[[str], None]:
-        """A function that counts closed connections by reason. One thread can call it, besides that of requests."""
-        names = list(reasons)
-        first = self._counters.allocate(*((_CLOSED, reason) for reason in names))
-        places = {reason: first + number for number, reason in enumerate(names)}
-        slots = self._counters.slots
-
-        def count(reason: str) -> None:
-            slots[places[reason]] += 1
-
-        return count
-
     def broken_off_counter(self) -> Callable[[], None]:
         """A function that counts an export that was broken off because its client was slow and others waited."""
         slots, slot = self._counters.slots, self._counters.allocate((_BROKEN_OFF_EXPORTS, "all"))
@@ -181,11 +169,9 @@ class _SampleCollector(Collector):
             _LAG, "For how long responses have been based on an earlier version of the data.", labels=["data"]
         )
         refusals = CounterMetricFamily(_REFUSALS, "Requests that a rate limit refused.", labels=["policy"])
-        closed = CounterMetricFamily(_CLOSED, "Connections that Fieldgate closed.", labels=["reason"])
         counts: defaultdict[CounterKey, float] = defaultdict(float)
         times: defaultdict[str, dict[str, float]] = defaultdict(dict)
         refused: defaultdict[str, float] = defaultdict(float)
-        closings: defaultdict[str, float] = defaultdict(float)
         broken_off: float | None = None
         longest: defaultdict[str, float] = defaultdict(float)
         for (family, first, *others), number, is_alive in self._samples:
@@ -195,8 +181,6 @@ class _SampleCollector(Collector):
                 times[first][others[0]] = times[first].get(others[0], 0.0) + number
             elif family == _REFUSALS:
                 refused[first] += number
-            elif family == _CLOSED:
-                closings[first] += number
             elif family == _BROKEN_OFF_EXPORTS:
                 broken_off = (broken_off or 0.0) + number
             elif is_alive:
@@ -210,12 +194,10 @@ class _SampleCollector(Collector):
             lags.add_metric([data], lag)
         for policy, count in refused.items():
             refusals.add_metric([policy], count)
-        for reason, count in closings.items():
-            closed.add_metric([reason], count)
         exports = CounterMetricFamily(
             _BROKEN_OFF_EXPORTS, "Exports that were broken off: slow clients, while others waited.", broken_off
         )
-        families: list[Metric] = [requests, seconds, lags, refusals, closed, exports]
+        families: list[Metric] = [requests, seconds, lags, refusals, exports]
         if self._is_ready is not None:
             families.append(
                 GaugeMetricFamily(_READY, "Whether the database can be used: 1, or 0.", float(self._is_ready))

@@ -22,8 +22,3 @@ def file_limit() -> int:
 def fitting_connections(wanted: int, descriptors: int) -> int:
     """How many connections a process can hold: as many as wanted, or as the limit of open files allows."""
     return max(1, min(wanted, (descriptors - RESERVED_DESCRIPTORS) * 4 // 5))
-
-
-def acceptable_connections(max_connections: int) -> int:
-    """How many the HTTP server accepts before it waits: more than the limit, so that the guard can choose."""
-    return max_connections + max_connections // 4

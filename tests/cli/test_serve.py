@@ -97,6 +97,14 @@ def test_demo_needs_a_loopback_address(tmp_path: Path) -> None:
     assert "needs a loopback address" in done.stderr
 
 
+def test_other_addresses_need_a_proxy(tmp_path: Path, served: ServerProcess) -> None:
+    advice = "Put a proxy with TLS in front: see packaging/nginx.conf."
+    with ServerProcess(tmp_path, "--no-worker", "--host", "0.0.0.0") as public:
+        pass
+    assert public.log.count(advice) == 1
+    assert advice not in served.log
+
+
 def test_demo_does_not_take_over_a_real_user(tmp_path: Path) -> None:
     run_command("user", "create", "demo", "--password-stdin", data=tmp_path, stdin=PASSWORD)
     done = run_command("serve", "--demo", data=tmp_path)

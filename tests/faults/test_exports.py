@@ -1,18 +1,12 @@
 """Clients that start exports and do not read them: others still get theirs."""
 
 import asyncio
-import re
-import socket
-import threading
-import time
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from msgspec.structs import replace
 
@@ -24,7 +18,6 @@ from fieldgate.settings import RateQuota
 from tests.conftest import Service, StartService
 from tests.events.event_service import PATH, make_event
 from tests.faults.trial_report import TrialReport, TrialResult
-from tests.processes import TIMEOUT_SECONDS, ServerProcess, run_command
 
 EXPORT = f"{PATH}export/"
 EVENT_COUNT = 30
@@ -248,67 +241,3 @@ async def test_a_cancelled_request_gives_the_slot_back(
         both = [Reader(service, "203.0.113.7") for _ in range(2)]
         assert [await reader.start() for reader in both] == [200, 200]
         assert [(await reader.read()).count(b"\n") for reader in both] == [EVENT_COUNT] * 2
-
-
-# Real connections from many addresses
-
-
-class SlowReader:
-    """A connection that reads an export at 16 KiB a second, in a thread, until it ends."""
-
-    def __init__(self, server: ServerProcess, address: str, version: str, stop: threading.Event) -> None:
-        self.address = address
-        self.connection = socket.socket()
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 * 1024)
-        self.connection.settimeout(TIMEOUT_SECONDS)
-        self.connection.bind((address, 0))
-        self.connection.connect(("127.0.0.1", server.port))
-        self.connection.sendall(f"GET {EXPORT}?format=ndjson HTTP/{version}\r\nHost: 127.0.0.1\r\n\r\n".encode())
-        self.head = self.connection.recv(64)
-        self.was_reset = False
-        self._stop = stop
-        self._thread = threading.Thread(target=self._read)
-        self._thread.start()
-
-    def _read(self) -> None:
-        try:
-            while not self._stop.wait(0.25) and self.connection.recv(4096):
-                pass
-        except ConnectionResetError:
-            self.was_reset = True
-
-    def join(self) -> None:
-        self._thread.join(TIMEOUT_SECONDS)
-        self.connection.close()
-
-
-def test_slow_readers_from_many_addresses_give_way(tmp_path: Path) -> None:
-    assert run_command("events", "demo", "8000", data=tmp_path).returncode == 0
-    stop = threading.Event()
-    with ServerProcess(tmp_path, "--no-worker") as server, ExitStack() as stack:
-        slow = []
-        for number, version in enumerate(("1.1", "1.0", "1.1"), start=1):
-            slow.append(SlowReader(server, f"127.0.3.{number}", version, stop))
-            stack.callback(slow[-1].join)
-            stack.callback(stop.set)
-        assert all(b" 200 " in reader.head for reader in slow), "all slots for addresses are taken"
-        for number in range(1, 4):
-            transport = httpx.HTTPTransport(local_address=f"127.0.4.{number}")
-            with httpx.Client(base_url=server.base_url, transport=transport, timeout=TIMEOUT_SECONDS) as client:
-                count = client.get(PATH, params={"limit": 1}).json()["count"]
-                response = client.get(EXPORT, params={"format": "ndjson"})
-                assert response.status_code == 200
-                assert response.content.count(b"\n") == count
-        metrics = httpx.get(f"{server.base_url}/metrics").text
-        found = re.search(r"fieldgate_exports_broken_off_total (\d)", metrics)
-        assert found is not None
-        assert int(found[1]) >= 1
-        # The others read on until they are told to stop.
-        until = time.monotonic() + TIMEOUT_SECONDS
-        while sum(reader.was_reset for reader in slow) < int(found[1]):
-            assert stop.wait(0.05) is False
-            assert time.monotonic() < until
-    broken_off = [reader for reader in slow if f"(address {reader.address})" in server.log]  # which is complete now
-    assert len(broken_off) == int(found[1])
-    assert all(reader.was_reset for reader in broken_off), "the file never looks complete"
-    assert "Traceback" not in server.log

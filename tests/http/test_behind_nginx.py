@@ -1,13 +1,15 @@
-"""Behind a real nginx, configured as in docs/running.md."""
+"""Behind a real nginx with the shipped configuration."""
 
 import json
 import os
 import re
 import shutil
+import socket
 import ssl
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,31 +17,17 @@ import httpx
 import pytest
 import trustme
 
+from fieldgate.runtime.file_limits import raise_file_limit
 from tests.imports.workbooks import xlsx
 from tests.processes import TIMEOUT_SECONDS, ServerProcess, free_port
 
 RUNNING = (Path(__file__).parents[2] / "docs" / "running.md").read_text()
+CONFIG = Path(__file__).parents[2] / "packaging" / "nginx.conf"
+TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin:/usr/local/sbin")
 HOST = "field.example.org"
 IMPORTS = "/api/v2/imports/"
 MEBIBYTE = 1024 * 1024
-
-MAIN_CONFIG = """
-{user}
-daemon off;
-pid {folder}/nginx.pid;
-error_log {folder}/error.log;
-events {{}}
-http {{
-    access_log off;
-    client_body_temp_path {folder}/bodies;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
-    {server}
-}}
-"""
 
 
 class Proxied:
@@ -47,6 +35,8 @@ class Proxied:
 
     def __init__(self, served: ServerProcess, port: int, context: ssl.SSLContext) -> None:
         self.served = served
+        self.port = port
+        self.context = context
         self.client = httpx.Client(base_url=f"https://127.0.0.1:{port}", verify=context, timeout=TIMEOUT_SECONDS)
 
     def request(self, method: str, path: str, host: str = HOST, **options: Any) -> httpx.Response:
@@ -61,20 +51,22 @@ def documented_settings() -> dict[str, str]:
 
 
 def nginx_config(folder: Path, port: int, backend: int) -> str:
-    """The documented server with other ports and certificates."""
-    block = re.search(r"```nginx\n(.*?)```", RUNNING, re.DOTALL)
-    assert block
+    """The shipped configuration with other ports, certificates and folders."""
     replaced = {
+        "user www-data;": "user root;" if os.geteuid() == 0 else "",
+        "pid /run/nginx.pid;": f"daemon off; pid {folder}/nginx.pid;",
+        "/var/log/nginx/error.log": f"{folder}/error.log",
+        "access_log off;": "access_log off;" + "".join(f"{kind}_temp_path {folder}/{kind};" for kind in TEMPORARY),
         "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
-        "http://127.0.0.1:8000": f"http://127.0.0.1:{backend}",
+        "server 127.0.0.1:8000": f"server 127.0.0.1:{backend}",
         "/etc/ssl/certs/field.example.org.pem": f"{folder}/certificate.pem",
         "/etc/ssl/private/field.example.org.key": f"{folder}/key.pem",
     }
-    server = block[1]
+    config = CONFIG.read_text()
     for old, new in replaced.items():
-        assert server.count(old) == 1
-        server = server.replace(old, new)
-    return MAIN_CONFIG.format(user="user root;" if os.geteuid() == 0 else "", folder=folder, server=server)
+        assert config.count(old) == 1, old
+        config = config.replace(old, new)
+    return config
 
 
 @pytest.fixture(scope="module")
@@ -190,3 +182,34 @@ def test_client_cannot_forge_forwarded_headers(proxied: Proxied) -> None:
     assert entry["request_id"] != "forged"
     # nginx appended the address it saw. It is the proxy's own address here, so the one before it counts.
     assert entry["client"] == "192.0.2.1"
+
+
+@pytest.mark.nightly
+def test_silent_connections_are_closed(proxied: Proxied) -> None:
+    """5,000 of them keep nobody out, and nginx closes them."""
+    raise_file_limit()
+    with ExitStack() as stack:
+        silent = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", proxied.port), TIMEOUT_SECONDS))
+            for _ in range(5_000)
+        ]
+        assert proxied.request("GET", "/api/v2/permissions/").status_code == 200
+        for connection in silent:
+            with suppress(ConnectionResetError):
+                assert connection.recv(1) == b""
+        assert proxied.request("GET", "/api/v2/permissions/").status_code == 200
+
+
+@pytest.mark.nightly
+def test_dripping_requests_of_one_address_are_limited(proxied: Proxied) -> None:
+    head = f"POST /get_auth_token HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 9999\r\n\r\n"
+    with ExitStack() as stack:
+        for _ in range(256):
+            connection = socket.create_connection(("127.0.0.1", proxied.port), TIMEOUT_SECONDS, ("127.0.0.2", 0))
+            dripping = stack.enter_context(proxied.context.wrap_socket(connection, server_hostname=HOST))
+            dripping.sendall(head.encode() + b" ")
+        late = socket.create_connection(("127.0.0.1", proxied.port), TIMEOUT_SECONDS, ("127.0.0.2", 0))
+        with proxied.context.wrap_socket(late, server_hostname=HOST) as refused:
+            refused.sendall(head.encode() + b" ")
+            assert refused.recv(12) == b"HTTP/1.1 429"
+        assert proxied.request("GET", "/api/v2/permissions/").status_code == 200

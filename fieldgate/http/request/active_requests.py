@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from fieldgate.runtime.connection_guard import Activity
-
 Client = tuple[str, str]  # address and port of the peer, as in the ASGI scope
 
 
 class ActiveRequests:
-    """All requests in progress in this process. Other threads may call `activity`."""
+    """All requests in progress in this process."""
 
     def __init__(self, max_in_flight: int) -> None:
         self._max_in_flight = max_in_flight
@@ -23,8 +21,3 @@ class ActiveRequests:
         Requests that wait for their client do not count, because a slow client costs little.
         """
         return len(self.by_client) - len(self.waiting_for_client) > self._max_in_flight
-
-    def activity(self, client: Client) -> Activity:
-        if client not in self.by_client:
-            return Activity.NONE
-        return Activity.WAITING if client in self.waiting_for_client else Activity.HANDLING

@@ -7,19 +7,9 @@ import pytest
 from fieldgate.http.operations import get
 from fieldgate.http.request.active_requests import ActiveRequests
 from fieldgate.i18n.messages import Message
-from fieldgate.runtime.connection_guard import Activity
 from tests.conftest import StartService
 
 CLIENT = ("127.0.0.1", "5000")
-
-
-def test_activity() -> None:
-    active = ActiveRequests(1)
-    assert active.activity(CLIENT) is Activity.NONE
-    active.by_client[CLIENT] = {}
-    assert active.activity(CLIENT) is Activity.HANDLING
-    active.waiting_for_client.add(CLIENT)
-    assert active.activity(CLIENT) is Activity.WAITING
 
 
 def test_requests_that_wait_for_their_body_do_not_count() -> None:
