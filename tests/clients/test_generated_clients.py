@@ -18,6 +18,8 @@ from tests.npm import BIN, NODE, node_modules
 from tests.permissions.test_catalogue import TABLE
 from tests.processes import TIMEOUT_SECONDS, ServerProcess, run_command
 
+pytestmark = pytest.mark.nightly
+
 HERE = Path(__file__).parent
 EVENTS = 5
 
