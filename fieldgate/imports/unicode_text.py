@@ -25,10 +25,3 @@ def unicode_encoding(data: bytes) -> str:
 def has_control_bytes(data: bytes) -> bool:
     """Whether the data has bytes that no text has in any code page."""
     return data.translate(None, _CONTROL_BYTES) != data
-
-
-def is_damaged_utf_8(data: bytes) -> bool:
-    """Whether text is UTF-8 with a few invalid bytes. In code pages, few sequences are valid UTF-8 by chance."""
-    text = data.decode(errors="replace")
-    damaged = text.count("\ufffd")
-    return damaged > 0 and sum(letter > "\x7f" for letter in text) > 3 * damaged

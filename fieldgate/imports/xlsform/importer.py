@@ -17,7 +17,7 @@ from fieldgate.imports.xlsform.questions import parse_questions
 from fieldgate.imports.xlsform.sheet_table import SheetTable
 from fieldgate.imports.xlsform.summary import summarise
 from fieldgate.imports.xlsform.vocabulary import LIBRARY, SHEET_NAMES, SURVEY, straighten_dashes, to_snake_case
-from fieldgate.imports.xlsform.workbook_reader import Sheet, code_page, read_workbook
+from fieldgate.imports.xlsform.workbook_reader import Sheet, read_workbook
 
 _SIMILARITY_CUTOFF = 0.8  # 1 means equal. `choises` is similar to `choices`, `notes` is not
 
@@ -31,12 +31,6 @@ def parse_workbook(
     """
     issues = IssueCollector()
     workbook_sheets = read_workbook(data, use_first_reader=use_first_reader)
-    if code_page(data):
-        message = Message(
-            "The file is not Unicode text. Check that its letters are right, or save it as CSV UTF-8 and import it"
-            " again."
-        )
-        issues.add_warning("guessed_encoding", message, None)
     try:
         parsed = parse_sheets(workbook_sheets, name, issues, asset_uid)
     except FormRejected as rejection:

@@ -11,18 +11,16 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import date, datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 from python_calamine import CalamineWorkbook, SheetTypeEnum
 
 from fieldgate.i18n.messages import Message, PluralMessage
-from fieldgate.imports.unicode_text import UTF_8, has_control_bytes, is_damaged_utf_8, unicode_encoding
+from fieldgate.imports.unicode_text import UTF_8, has_control_bytes, unicode_encoding
 from fieldgate.imports.xlsform.issues import FormRejected
 from fieldgate.imports.xlsform.rich_text import preserve_spaces
 from fieldgate.imports.xlsform.second_readers import SheetValues, read_xls_values, read_xlsx_values
-from fieldgate.imports.xlsform.text_encoding import guess_code_page
 from fieldgate.imports.xlsform.vocabulary import SHEET_NAMES, to_snake_case
 
 MAX_SHEETS = 50
@@ -156,25 +154,15 @@ def _split_sections(rows: Iterable[tuple[int, list[str]]]) -> list[Sheet]:
 
 
 def _decode_text(data: bytes) -> str:
-    page = code_page(data)
-    return data.decode(page or unicode_encoding(data))
+    """Decode a CSV file in Unicode.
 
-
-@lru_cache(maxsize=1)
-def code_page(data: bytes) -> str | None:
-    """Return the code page of a text file, None for Unicode and other files.
-
-    Raises FormRejected if it is not certain.
+    Raises FormRejected for others: they do not say which letters they contain, and a guess could store wrong ones.
     """
-    if has_second_reader(data) or unicode_encoding(data) != UTF_8 or has_control_bytes(data):
-        return None
+    encoding = unicode_encoding(data)
+    if encoding != UTF_8 or has_control_bytes(data):
+        return data.decode(encoding)
     with suppress(UnicodeDecodeError):
-        data.decode()
-        return None
-    page = None if is_damaged_utf_8(data) else guess_code_page(data)
-    with suppress(UnicodeDecodeError):
-        if page and data.decode(page):
-            return page
+        return data.decode(encoding)
     raise FormRejected(
         "unknown_encoding",
         Message(

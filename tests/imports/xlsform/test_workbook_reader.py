@@ -165,10 +165,9 @@ def test_memory_errors_are_not_reported_as_problems(place: str, monkeypatch: pyt
         parse_workbook(data, "form")
 
 
-def test_windows_csv_is_read_with_a_warning() -> None:
-    text = "type;name;label\ntext;a;Où habitez-vous – à l’école ?\n"
-    form = parse_workbook(text.encode("cp1252"), "form")
-    assert isinstance(form, Form)
-    assert form.content["survey"][0]["label"] == ["Où habitez-vous – à l’école ?"]
-    assert [warning.code for warning in form.warnings] == ["guessed_encoding"]
-    assert not parse_workbook(text.encode(), "form").warnings
+@pytest.mark.parametrize("code_page", ["cp1252", "cp1256", "mac_roman"])
+def test_csv_that_is_not_unicode_is_refused(code_page: str) -> None:
+    text = "type;name;label\ntext;a;Où habitez-vous ?\n"
+    with pytest.raises(FormRejected) as caught:
+        parse_workbook(text.encode(code_page), "form")
+    assert caught.value.error_type == "unknown_encoding"
