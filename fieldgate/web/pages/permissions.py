@@ -12,7 +12,7 @@ from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, implied, permission_path
 from fieldgate.permissions.labels import replace_codenames, short_label
-from fieldgate.web.charts.dependency_graph import DependencyGraph, GraphNode, build_graph
+from fieldgate.web.charts.permission_graph import PermissionGraph, build_graph
 from fieldgate.web.page_views import FormKey, Page, PageForm, PageView
 from fieldgate.web.pages.record_links import codename
 from fieldgate.web.pages.sharing_people import PERMISSION_ORDER, ShownEffect, show_effect
@@ -108,12 +108,11 @@ async def load_permissions(page: Page, api: InternalAPI) -> dict[str, Any]:
     }
 
 
-def needs_graph(records: Iterable[Mapping[str, Any]], language: Language, prefix: str) -> DependencyGraph:
+def needs_graph(records: Iterable[Mapping[str, Any]], language: Language, prefix: str) -> PermissionGraph:
     """Return which permission comes with which. `prefix` is the path of the service's base URL."""
     by_name = {each["codename"]: each for each in records}
-    nodes = [GraphNode(link.codename, link.label, prefix + link.path) for link in permission_links(by_name, language)]
-    edges = [(name, codename(url)) for name, each in by_name.items() for url in each["implied"]]
-    return build_graph(nodes, edges, is_rtl=language.direction == "rtl")
+    labels = [(link.codename, link.label, prefix + link.path) for link in permission_links(by_name, language)]
+    return build_graph(labels, is_rtl=language.direction == "rtl")
 
 
 # What if
