@@ -4,7 +4,6 @@ settings = Settings.from_environment(os.environ)
 """
 
 import ipaddress
-import logging
 import re
 import shlex
 from collections.abc import Callable, Mapping
@@ -24,15 +23,10 @@ MAX_RATE_WINDOW = 30  # seconds
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 LOOPBACK: tuple[Network, ...] = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
 
-# Old names of settings, which are still accepted.
-RENAMED_SETTINGS = {"kept_answers": "response_cache_size", "kept_records": "record_cache_size"}
-
 # Variables that are options of a command, not settings of the service.
 COMMAND_VARIABLES = frozenset({PREFIX + "SYNC_TOKEN"})
 # Variables of `fetch`, `import` and `share`, which are commands of the client library.
 CLIENT_VARIABLES = frozenset({PREFIX + "URL", PREFIX + "TOKEN"})
-
-log = logging.getLogger(__name__)
 
 _IMPORT_HOST = re.compile(r"\.?(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*(?::[1-9][0-9]{0,4})?", re.ASCII)
 
@@ -160,10 +154,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """Read the FIELDGATE_* variables; a blank one counts as not set."""
         values: dict[str, Any] = {}
         for field in msgspec.structs.fields(cls):
-            variable = _find_variable(field.name, environment)
-            if variable is not None:
+            variable = PREFIX + field.name.upper()
+            if value := environment.get(variable, "").strip():
                 try:
-                    values[field.name] = _PARSERS.get(field.name, str)(environment[variable].strip())
+                    values[field.name] = _PARSERS.get(field.name, str)(value)
                 except ValueError as error:
                     raise BadSetting(f"{variable}: {error}") from None
         settings = cls(**values)
@@ -189,21 +183,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
     """FIELDGATE_* variables that have no effect: neither settings nor options of a command."""
-    names = {field.name for field in msgspec.structs.fields(Settings)} | set(RENAMED_SETTINGS)
-    known = {PREFIX + name.upper() for name in names} | COMMAND_VARIABLES | CLIENT_VARIABLES
+    settings = {PREFIX + field.name.upper() for field in msgspec.structs.fields(Settings)}
+    known = settings | COMMAND_VARIABLES | CLIENT_VARIABLES
     return sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
-
-
-def _find_variable(setting: str, environment: Mapping[str, str]) -> str | None:
-    """The variable that holds a setting, if any: its own, or one with an old name."""
-    own = PREFIX + setting.upper()
-    found = own if environment.get(own, "").strip() else None
-    for old_name, new_name in RENAMED_SETTINGS.items():
-        old = PREFIX + old_name.upper()
-        if new_name == setting and environment.get(old, "").strip():
-            log.warning("%s is now called %s; the old name still works, but will be removed.", old, own)
-            found = found or old
-    return found
 
 
 def _integer_between(low: int, high: int) -> Callable[[str], int]:

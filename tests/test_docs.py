@@ -14,7 +14,7 @@ from fieldgate_client.cli.parser import ENVIRONMENT_HELP
 
 from fieldgate.app import operations
 from fieldgate.cli import main
-from fieldgate.settings import CLIENT_VARIABLES, COMMAND_VARIABLES, PREFIX, RENAMED_SETTINGS, Settings
+from fieldgate.settings import CLIENT_VARIABLES, COMMAND_VARIABLES, PREFIX, Settings
 from tests.processes import FIELDGATE_COMMAND, ServerProcess
 
 ROOT = Path(__file__).parent.parent
@@ -35,7 +35,7 @@ def test_every_setting_is_documented(field: msgspec.structs.FieldInfo) -> None:
 
 
 def test_no_setting_is_documented_that_is_not_there() -> None:
-    names = {field.name for field in msgspec.structs.fields(Settings)} | RENAMED_SETTINGS.keys()
+    names = {field.name for field in msgspec.structs.fields(Settings)}
     known = {f"{PREFIX}{name.upper()}" for name in names} | COMMAND_VARIABLES | CLIENT_VARIABLES
     for document in (README, RUNNING, GUIDE):
         assert set(re.findall(r"FIELDGATE_[A-Z_]+[A-Z]", document)) <= known

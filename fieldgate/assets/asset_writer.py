@@ -4,7 +4,6 @@ The content is checked before the transaction begins, which can take seconds. Pe
 that nobody can start checks for an asset that is not theirs, and again in the transaction.
 """
 
-import asyncio
 from typing import Any
 
 import msgspec
@@ -157,14 +156,13 @@ class AssetWriter:
         self, user: User, version: Row[Any], source: Row[Any], asset_type: str, name: str, uid: str
     ) -> CheckedContent:
         """The content of a version for an asset of this type, with an XForm if it is a form."""
-        content = await asyncio.to_thread(self._store.content, version)
         kinds = {each in FORM_TYPES for each in (source.asset_type, asset_type)}
         has_own_root = source.uid in (version.xform or "")  # the root of its XForm is named after the asset
         if len(kinds) == 1 and EMPTY not in (source.asset_type, asset_type) and not has_own_root:
             return CheckedContent(
-                asset_type=asset_type, title=None, content=content, summary=version.summary, xform=version.xform
+                asset_type=asset_type, title=None, content=version.content, summary=version.summary, xform=version.xform
             )
-        return await self._check(user, msgspec.json.encode(content), asset_type, name, uid, allows_empty=True)
+        return await self._check(user, msgspec.json.encode(version.content), asset_type, name, uid, allows_empty=True)
 
     async def _replace_content(
         self, user: User, asset: AuthorizedAsset, content: EncodedJSON, changes: dict[str, Any]

@@ -11,7 +11,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets import visibility_sql
 from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, effective_user_id
-from fieldgate.assets.content_format import CONTENT_FORMAT, STEPS, Step, upgrade_content
 from fieldgate.assets.names import name_key
 from fieldgate.assets.tables import assets, assignments, files, versions
 from fieldgate.assets.xform_title import set_title
@@ -45,10 +44,9 @@ class NewAsset(NewVersion, frozen=True, kw_only=True):
 
 
 class AssetStore:
-    def __init__(self, database: Database, data_versions: DataVersions, content_steps: Sequence[Step] = STEPS) -> None:
+    def __init__(self, database: Database, data_versions: DataVersions) -> None:
         self._database = database
         self._data_versions = data_versions
-        self._content_steps = content_steps
 
     # The next methods run in a transaction of the caller, who also bumps the data version.
 
@@ -100,9 +98,9 @@ class AssetStore:
     async def copy_version(
         self, connection: AsyncConnection, asset: Row[Any], version: Row[Any], **changes: Any
     ) -> str:
-        """Add a version that equals an earlier one, in the format it is stored in. Return its uid."""
+        """Add a version that equals an earlier one. Return its uid."""
         uid, number = new_uid("v"), await self._next_version_number(connection, asset.id)
-        copied = ("content", "content_format", "summary", "xform", "file_id", "warnings")
+        copied = ("content", "summary", "xform", "file_id", "warnings")
         new = {"uid": uid, "asset_id": asset.id, "number": number, "created_at": now()}
         columns = [literal(value, versions.c[name].type) for name, value in new.items()]
         source = select(*columns, *(versions.c[name] for name in copied)).where(versions.c.id == version.id)
@@ -145,7 +143,7 @@ class AssetStore:
         """Return an asset with the content of its newest version."""
         async with self._database.read_transaction() as connection:
             query = _select_visible(caller).where(assets.c.id == asset_id)
-            query = query.add_columns(versions.c.content, versions.c.content_format)
+            query = query.add_columns(versions.c.content)
             row: Row[Any] | None = (await connection.execute(query)).one_or_none()
             return row
 
@@ -177,11 +175,9 @@ class AssetStore:
 
     async def get_content(self, version_id: int) -> dict[str, Any]:
         """Return the content of a version, {} if it was deleted."""
-        columns = (versions.c.content, versions.c.content_format)
-        query: Select[Any] = select(*columns).where(versions.c.id == version_id)
+        query = select(versions.c.content).where(versions.c.id == version_id)
         async with self._database.read_transaction() as connection:
-            row = (await connection.execute(query)).one_or_none()
-            return {} if row is None else self.content(row)
+            return (await connection.execute(query)).scalar() or {}
 
     async def list_versions(self, asset_id: int, page: PageRequest) -> RowPage:
         """Return a page of the versions, newest first, without their contents."""
@@ -202,10 +198,6 @@ class AssetStore:
         query = select(versions).where(versions.c.asset_id == asset_id, versions.c.number < number)
         async with self._database.read_transaction() as connection:
             return (await connection.execute(query.order_by(versions.c.number.desc()).limit(1))).one_or_none()
-
-    def content(self, row: Row[Any]) -> dict[str, Any]:
-        """The content of a row of `get_visible` or `get_version`, in the current format."""
-        return upgrade_content(row.content, row.content_format, self._content_steps)
 
     async def get_file(self, file_id: int) -> Row[Any] | None:
         async with self._database.read_transaction() as connection:
@@ -332,7 +324,6 @@ def _version_row(asset_id: int, number: int, version: NewVersion) -> dict[str, A
         "asset_id": asset_id,
         "number": number,
         "content": version.content,
-        "content_format": CONTENT_FORMAT,
         "summary": version.summary,
         "xform": version.xform,
         "file_id": version.file_id,

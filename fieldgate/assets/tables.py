@@ -8,7 +8,6 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
-    SmallInteger,
     String,
     Table,
     Text,
@@ -55,7 +54,6 @@ versions = Table(
     Column("asset_id", ForeignKey("assets.id", ondelete="CASCADE"), nullable=False),
     Column("number", Integer, nullable=False),
     Column("content", JSON, nullable=False),
-    Column("content_format", SmallInteger, nullable=False, server_default="1"),  # see content_format.py
     Column("summary", JSON, nullable=False),
     Column("xform", Text),
     Column("file_id", ForeignKey("files.id"), index=True),

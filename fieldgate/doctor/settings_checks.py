@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from fieldgate.doctor.findings import Finding, ok, warning
-from fieldgate.settings import LOOPBACK, PREFIX, RENAMED_SETTINGS, Network, Settings, unknown_variables
+from fieldgate.settings import LOOPBACK, PREFIX, Network, Settings, unknown_variables
 
 _CHECK = "settings"
 _BROAD_PREFIX = {4: 8, 6: 32}  # a network with fewer bits has many machines that are no proxies
@@ -16,7 +16,6 @@ _BROAD_PREFIX = {4: 8, 6: 32}  # a network with fewer bits has many machines tha
 def check_settings(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
     findings = [
         *_unknown(environment),
-        *_renamed(environment),
         *_contradictions(settings, environment),
         *_exposed(settings),
     ]
@@ -29,12 +28,6 @@ def _unknown(environment: Mapping[str, str]) -> Iterator[Finding]:
         near = difflib.get_close_matches(variable.removeprefix(PREFIX), names, n=1)
         advice = f"Did you mean {PREFIX}{near[0]}?" if near else "Remove it."
         yield warning(_CHECK, f"{variable} is not a setting and has no effect.", advice)
-
-
-def _renamed(environment: Mapping[str, str]) -> Iterator[Finding]:
-    for old, new in RENAMED_SETTINGS.items():
-        if environment.get(PREFIX + old.upper(), "").strip():
-            yield warning(_CHECK, f"{PREFIX}{old.upper()} is an old name.", f"Use {PREFIX}{new.upper()}.")
 
 
 def _contradictions(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:

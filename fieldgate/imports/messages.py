@@ -9,7 +9,6 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.message_data import MessageData, message_from_data
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.imports.clipping import truncate
-from fieldgate.imports.former_messages import replace_former_message
 from fieldgate.imports.quoted_values import quote_values
 
 if TYPE_CHECKING:  # xlsform loads heavy libraries, which showing messages does not need
@@ -79,15 +78,4 @@ def localize_messages(language: Language, stored: dict[str, Any]) -> dict[str, A
 
 
 def _translate(language: Language, stored: dict[str, Any]) -> str:
-    message = _current_message(message_from_data(msgspec.convert(stored, MessageData)))
-    return translate(quote_values(message, language), language)
-
-
-def _current_message(message: Message) -> Message:
-    """Replace former texts, also in messages among the values."""
-    values: dict[str, Any] = {
-        name: _current_message(value) if isinstance(value, Message) else value for name, value in message.values.items()
-    }
-    if message.plural is not None:
-        return PluralMessage(message.text, message.plural, **values)
-    return replace_former_message(message.text, values) or Message(message.text, **values)
+    return translate(quote_values(message_from_data(msgspec.convert(stored, MessageData)), language), language)

@@ -2,13 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 
-from fieldgate.assets.content_format import STEPS, Step
-from fieldgate.assets.content_upgrade import ContentUpgrader
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Database, DataVersions, is_unavailable, now
@@ -66,7 +64,7 @@ log = logging.getLogger(__name__)
 class ImportWorker:
     """Processes imports until it is stopped. Any number of workers, on any machine, share the queue."""
 
-    def __init__(self, settings: Settings, database: Database, content_steps: Sequence[Step] = STEPS) -> None:
+    def __init__(self, settings: Settings, database: Database) -> None:
         self._data_versions = data_versions = DataVersions(database)
         self._store = ImportStore(database, data_versions)
         self._results = ResultWriter(
@@ -75,37 +73,21 @@ class ImportWorker:
         self._limits = runner.SandboxLimits(settings.import_memory, settings.import_seconds)
         self._lease = timedelta(seconds=settings.import_lease)
         self._retention = timedelta(seconds=settings.import_retention)
-        self._content_upgrader = ContentUpgrader(database, content_steps)
         self._stopping = asyncio.Event()
         self._database = database
         self._outages = DatabaseReadiness(database).monitor
 
     async def run(self, stopping: asyncio.Event, on_ready: Callable[[], None] = lambda: None) -> None:
         """Process imports until `stopping` is set. The current import is finished first."""
-        upgrade = asyncio.create_task(self._upgrade_content(stopping))
         watch = asyncio.create_task(self._database.watch())
         try:
             await self._data_versions.start()
             on_ready()
             await self._process_queue(stopping)
         finally:
-            if not stopping.is_set():  # the worker failed
-                upgrade.cancel()
             watch.cancel()
-            await asyncio.gather(upgrade, watch, return_exceptions=True)
+            await asyncio.gather(watch, return_exceptions=True)
             await self._outages.stop()
-
-    async def _upgrade_content(self, stopping: asyncio.Event) -> None:
-        """Rewrite form content of older formats. It is upgraded when read, so nothing waits for this."""
-        while not stopping.is_set():
-            try:
-                await self._content_upgrader.run(stopping)
-                return
-            except Exception as error:
-                if self._outages.problem_of(error) is None:  # it logs an outage once
-                    log.exception("the upgrade of form content was interrupted")
-                    return
-                await _wait(stopping, RETRY_DELAY_SECONDS)
 
     async def _process_queue(self, stopping: asyncio.Event) -> None:
         self._stopping = stopping

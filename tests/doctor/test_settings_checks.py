@@ -37,7 +37,6 @@ def test_good_settings(environment: dict[str, str]) -> None:
     [
         ({"BASEURL": "x"}, "FIELDGATE_BASEURL is not a setting and has no effect. Did you mean FIELDGATE_BASE_URL?"),
         ({"ZZZ": "x"}, "Remove it."),
-        ({"KEPT_RECORDS": "1MiB"}, "Use FIELDGATE_RECORD_CACHE_SIZE."),
         ({"DATA": "x", "DATABASE_URL": "postgresql://h/d"}, "FIELDGATE_DATA has no effect"),
         ({"BASE_URL": FIELD, "ALLOWED_HOSTS": "example.org"}, "Add field.example.org to FIELDGATE_ALLOWED_HOSTS."),
         ({"BASE_URL": "http://field.example.org"}, "without encryption"),

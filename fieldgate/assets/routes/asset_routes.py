@@ -203,14 +203,13 @@ async def _detail_response(
         raise asset_not_found(asset.uid)
     children = await store.count_children(caller, [row.id] if row.asset_type == "collection" else [])
     fields = record_fields(row) | list_fields(row, caller, grants, children)
-    return await run_by_cost(_cost(grants), _encode_detail, asset, row, fields, store, caller, language, grants)
+    return await run_by_cost(_cost(grants), _encode_detail, asset, row, fields, caller, language, grants)
 
 
 def _encode_detail(
     asset: AuthorizedAsset,
     row: Row[Any],
     fields: dict[str, Any],
-    store: AssetStore,
     caller: Caller,
     language: Language,
     grants: AssetGrants,
@@ -219,7 +218,7 @@ def _encode_detail(
     assignable = rules.assignable(row.asset_type)
     record = AssetDetail(
         **fields,
-        **detail_fields(row, store.content(row)),
+        **detail_fields(row, row.content),
         effective_permissions=[EffectivePermission(codename) for codename in allowed],
         assignable_permissions=[
             AssignablePermission(Link(permission_path(codename)), label(codename, row.asset_type, language))

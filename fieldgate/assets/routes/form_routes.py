@@ -124,7 +124,7 @@ async def version_diff(
     asset = await authorizer.authorize(uid, caller)
     new_row = await _get_version(asset, version, store)
     old_row = await _find_against(asset, query.against, new_row, store)
-    new, old = store.content(new_row), {} if old_row is None else store.content(old_row)
+    new, old = new_row.content, {} if old_row is None else old_row.content
     place = _language_place(new, query.language, language)
     old_place = preferred_language(form_languages(old), language)
     if (same := find_language(form_languages(old), form_languages(new)[place] or "")) is not None:
@@ -146,7 +146,8 @@ async def version_diff(
 
 async def _load_content(asset: AuthorizedAsset, version: str, store: AssetStore) -> dict[str, Any]:
     if version:
-        return store.content(await _get_version(asset, version, store))
+        content: dict[str, Any] = (await _get_version(asset, version, store)).content
+        return content
     newest = await store.get_newest_version(asset.id)
     if newest is None:  # deleted since it was authorized
         raise asset_not_found(asset.uid)

@@ -91,7 +91,7 @@ async def version_detail(
 ) -> VersionDetail:
     asset = await authorizer.authorize(uid, caller)
     found = await _get_version(asset, version, store)
-    return VersionDetail(**_version_fields(asset, found), content=store.content(found))
+    return VersionDetail(**_version_fields(asset, found), content=found.content)
 
 
 @raw(

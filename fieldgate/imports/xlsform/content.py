@@ -1,6 +1,6 @@
 """Build the normalised content of a form: the same for every spelling of the workbook.
 
-The content is stored. A change of its shape needs a step in `fieldgate.assets.content_format`.
+The content is stored.
 """
 
 import re

@@ -4,10 +4,9 @@ import asyncio
 from typing import Any
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select
 
-from fieldgate.assets.content_format import CONTENT_FORMAT
-from fieldgate.assets.tables import assets, versions
+from fieldgate.assets.tables import assets
 from tests.assets.routes.test_write_routes import CONTENT, ROWS, Author, author
 from tests.imports.workbooks import xlsx
 
@@ -81,21 +80,6 @@ async def test_restoring_twice_adds_one_version(author: Author) -> None:
     both = await asyncio.gather(*(author.service.client.post(path, headers=author.headers) for _ in range(2)))
     assert sorted(response.status_code for response in both) == [201, 400]
     assert len(await versions_of(author, created)) == 3
-
-
-async def test_content_of_an_older_format(author: Author) -> None:
-    created = await author.post(name="Visit", content=CONTENT)
-    await author.patch(created, content=OTHER_CONTENT)
-    first = (await versions_of(author, created))[-1]
-    async with author.service.database.transaction() as connection:
-        old = {**created["content"], "settings": {"form_title": "Former", "style": "pages"}}
-        changed = update(versions).where(versions.c.uid == first["uid"])
-        await connection.execute(changed.values(content=old, content_format=1))
-    made = await restore(author, first)
-    async with author.service.database.read_transaction() as connection:
-        stored = (await connection.execute(select(versions).where(versions.c.uid == made["uid"]))).one()
-    assert (stored.content_format, CONTENT_FORMAT) == (1, 2)
-    assert (await author.get(created["url"]))["content"]["settings"] == {"style": "pages"}
 
 
 async def test_a_block_becomes_a_question_again(author: Author) -> None:

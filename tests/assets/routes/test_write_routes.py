@@ -20,7 +20,7 @@ from tests.access.permission_world import PUBLIC_USER, PermissionWorld
 from tests.conftest import StartService
 from tests.imports.test_worker import ImportHarness
 from tests.imports.workbooks import Rows, xlsx
-from tests.imports.xlsform.test_content_format import WORKBOOK
+from tests.imports.xlsform.test_content_sample import WORKBOOK
 
 PATH = "/api/v2/assets/"
 ROWS: list[dict[str, Any]] = [

@@ -15,7 +15,7 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.imports.xlsform import EncodedContent, Form, FormRejected, Library, parse_content, parse_workbook
 from tests.imports.xlsform import test_any_form
-from tests.imports.xlsform.test_content_format import WORKBOOK
+from tests.imports.xlsform.test_content_sample import WORKBOOK
 from tests.imports.xlsform.workbooks import Rows, csv_with_sections, xlsx
 
 ROW = {"type": "text", "name": "a", "label": ["A"]}

@@ -194,7 +194,6 @@ def _create_assets() -> None:
         sa.Column("asset_id", sa.Integer(), nullable=False),
         sa.Column("number", sa.Integer(), nullable=False),
         sa.Column("content", sa.JSON(), nullable=False),
-        sa.Column("content_format", sa.SmallInteger(), server_default="1", nullable=False),
         sa.Column("summary", sa.JSON(), nullable=False),
         sa.Column("xform", sa.Text()),
         sa.Column("file_id", sa.Integer()),
