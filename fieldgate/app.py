@@ -12,7 +12,6 @@ from fieldgate.accounts import account_routes
 from fieldgate.accounts import routes as credential_routes
 from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.invitations import InvitationStore
-from fieldgate.accounts.known_clients import KnownClients
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
@@ -154,9 +153,7 @@ def build_app(
     data_versions = DataVersions(database)
     account_store = AccountStore(database, data_versions)
     passwords = passwords or Passwords()
-    known_clients = KnownClients(database)
-    throttle = LoginThrottle(database, known_clients)
-    authenticator = AccountAuthenticator(account_store, passwords, throttle, known_clients)
+    authenticator = AccountAuthenticator(account_store, passwords, LoginThrottle(database))
     request_metrics = RequestMetrics(settings)
     files = StaticFiles()
     templates = PageTemplates(files)

@@ -27,7 +27,6 @@ from fieldgate.db import now
 from fieldgate.errors import NotFound, Unauthorized, ValidationError
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.operations import Created, delete, get, get_list, post
-from fieldgate.http.request.authentication import device_cookie
 from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import AuthMethod, User
@@ -237,9 +236,7 @@ async def account_password_change(
     if error := password_error(body.new_password, user.username):
         raise ValidationError({"new_password": [error]})
     try:
-        await authenticator.verify_password(
-            user.username, body.current_password, context.client.address, device_cookie(context.headers)
-        )
+        await authenticator.verify_password(user.username, body.current_password, context.client.address)
     except Unauthorized:
         raise ValidationError({"current_password": [Message("This is not your current password.")]}) from None
     if body.new_password == body.current_password:

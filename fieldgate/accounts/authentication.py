@@ -8,8 +8,6 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from fieldgate.accounts.known_clients import KnownClients
-from fieldgate.accounts.login_queue import Lane, LoginQueue, address_client, device_client, network_client
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import MAX_CONCURRENT_CHECKS, Passwords
 from fieldgate.accounts.store import AccountStore, TokenHolder, username_key
@@ -17,10 +15,13 @@ from fieldgate.cache import BoundedCache
 from fieldgate.errors import Unauthorized
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import AuthMethod, User
+from fieldgate.overload import Slots
 from fieldgate.runtime.client_networks import network_of
 
 WRONG_PASSWORD = Message("The username or password is incorrect.")
 MAX_CACHED_PASSWORDS = 1000  # correct passwords of Basic clients
+MAX_WAITING_PER_ADDRESS = 16
+MAX_WAIT_SECONDS = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -31,14 +32,14 @@ class AccountAuthenticator:
     Nothing is answered without asking the database: revoked tokens and disabled users are refused at once.
     """
 
-    def __init__(
-        self, store: AccountStore, passwords: Passwords, throttle: LoginThrottle, known_clients: KnownClients
-    ) -> None:
+    def __init__(self, store: AccountStore, passwords: Passwords, throttle: LoginThrottle) -> None:
         self._store = store
         self._passwords = passwords
         self._throttle = throttle
-        self._known_clients = known_clients
-        self._queue = LoginQueue(MAX_CONCURRENT_CHECKS)
+        # One check of each address at a time: a flood of guesses from some addresses does not delay others for long.
+        self._checks = Slots(
+            MAX_CONCURRENT_CHECKS, 1, max_waiting_per_caller=MAX_WAITING_PER_ADDRESS, wait_seconds=MAX_WAIT_SECONDS
+        )
         self._pending_uses: dict[int, asyncio.Task[None]] = {}
         self._key = secrets.token_bytes(32)
         self._verified = BoundedCache[bytes, str](MAX_CACHED_PASSWORDS)  # the hash that the password has
@@ -49,8 +50,8 @@ class AccountAuthenticator:
     async def by_session(self, token: str) -> User | None:
         return self._record_use(await self._store.find_token_holder(token, AuthMethod.SESSION))
 
-    async def by_password(self, username: str, password: str, client: str, device_cookie: str = "") -> User:
-        row = await self.verify_password(username, password, client, device_cookie)
+    async def by_password(self, username: str, password: str, client: str) -> User:
+        row = await self.verify_password(username, password, client)
         return User(
             id=row.id,
             username=row.username,
@@ -60,12 +61,11 @@ class AccountAuthenticator:
             auth_method=AuthMethod.PASSWORD,
         )
 
-    async def verify_password(self, username: str, password: str, client: str, device_cookie: str = "") -> Row[Any]:
+    async def verify_password(self, username: str, password: str, client: str) -> Row[Any]:
         """Return the user's row if the password is correct, otherwise raise `Unauthorized`.
 
         Every failure takes the same time, whether the user exists or not, and counts for the login throttle.
         """
-        device = await self._known_clients.find_device(username, device_cookie)
         # Clients with Basic credentials send them with every request, and Argon2 is slow. A password that was correct
         # for this hash still is; a changed or disabled account has another hash or none, so the cache cannot be stale.
         # The client's address is part of the key, and the throttle applies: otherwise, while wrong passwords are
@@ -75,35 +75,22 @@ class AccountAuthenticator:
         if verified_hash is not None:
             row = await self._store.find_user(username)
             if row is not None and row.password_hash == verified_hash:
-                await self._throttle.check(username, client, device)
+                await self._throttle.check_pair(username, client)
                 return row
-        account = username_key(username)
-        queued_as = device_client(account) if device else network_client(network_of(client))
-        with self._queue.place(queued_as):
-            lane = await self._throttle.find_lane(username, client, device)
-            if lane is Lane.KNOWN and not device:
-                queued_as = address_client(account)
-            async with self._queue.turn(queued_as, lane):
-                try:
-                    row = await self._check_password(username, password, client, device)
-                except Unauthorized:
-                    self._queue.record_failure(queued_as, lane)
-                    raise
+        await self._throttle.check(username, client)
+        async with self._checks.slot(network_of(client)):
+            row = await self._check_password(username, password, client)
         self._verified.put(proof, row.password_hash)
         return row
 
-    async def _check_password(self, username: str, password: str, client: str, device: str) -> Row[Any]:
-        await self._throttle.find_lane(username, client, device)  # others may have failed since it was queued
-        await self._throttle.record_attempt(username, client, device)
+    async def _check_password(self, username: str, password: str, client: str) -> Row[Any]:
+        await self._throttle.check(username, client)  # others may have failed since it had to wait
+        await self._throttle.record_attempt(username, client)
         row = await self._store.find_user(username)
         if not await self._passwords.matches(password, None if row is None else row.password_hash) or row is None:
             raise Unauthorized(WRONG_PASSWORD)
-        await self._throttle.record_success(username, client, device)
+        await self._throttle.record_success(username, client)
         return row
-
-    async def device_cookie(self, username: str, cookie: str) -> str:
-        """Return the cookie by which the browser is known after a login. `cookie` is the one that it sent."""
-        return await self._known_clients.device_cookie(username, cookie)
 
     def _password_proof(self, *parts: str) -> bytes:
         text = repr(parts).encode("utf-8", "surrogatepass")

@@ -4,20 +4,18 @@ The counters are in the database, so they hold for all processes and machines. A
 the password is checked, and taken back if the password was correct: a thousand guesses sent at once are a thousand
 failures.
 
-Nobody can lock a user out by guessing: the counter per user is for clients from which the user never logged in, and one
-address adds only so much to it. A browser that is known by its device cookie has a counter of its own.
+Nobody can lock a user out by guessing from elsewhere: the counter per user slows down only addresses that have failed
+before, and one address adds only so much to it.
 """
 
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Delete, Row, and_, bindparam, delete, or_, select
+from sqlalchemy import Connection, Delete, and_, bindparam, delete, or_, select
 
-from fieldgate.accounts.known_clients import KnownClients
-from fieldgate.accounts.login_queue import Lane
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import login_attempts
 from fieldgate.db import Database, PreparedQuery, Timestamp, insert_missing, now
@@ -26,6 +24,7 @@ from fieldgate.i18n.messages import PluralMessage
 from fieldgate.runtime.client_networks import network_of
 
 CLEANUP_INTERVAL = timedelta(minutes=1)
+_USER_PREFIX = "user"
 
 
 class ThrottlePolicy(msgspec.Struct, frozen=True):
@@ -35,13 +34,13 @@ class ThrottlePolicy(msgspec.Struct, frozen=True):
     max_wait_seconds: int
 
 
-USER_POLICY = ThrottlePolicy(free_failures=10, max_wait_seconds=60)  # of a user, from one address or device
+PAIR_POLICY = ThrottlePolicy(free_failures=10, max_wait_seconds=60)  # of a user, from one address
 ADDRESS_POLICY = ThrottlePolicy(free_failures=30, max_wait_seconds=300)
-NAME_POLICY = ThrottlePolicy(free_failures=100, max_wait_seconds=60)  # of a user, from all unknown addresses
+USER_POLICY = ThrottlePolicy(free_failures=100, max_wait_seconds=60)  # of a user, from all addresses
 
 # How long failures are remembered after the last one. A day for those from many addresses, whose owner can be patient.
 FAILURE_RETENTION = timedelta(minutes=15)
-NAME_RETENTION = timedelta(days=1)
+USER_RETENTION = timedelta(days=1)
 
 
 def wait_after(failures: int, policy: ThrottlePolicy) -> timedelta:
@@ -53,34 +52,39 @@ def wait_after(failures: int, policy: ThrottlePolicy) -> timedelta:
 
 
 class LoginThrottle:
-    """`device` is the nonce of a device cookie that was verified for this user, or empty."""
-
-    def __init__(self, database: Database, known_clients: KnownClients) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._known_clients = known_clients
         self._next_cleanup = now()
-        keys = [login_attempts.c.key == bindparam(name) for name in ("first", "second", "third")]
+        columns = (login_attempts.c.key, login_attempts.c.failures, login_attempts.c.last_at)
+        keys = [login_attempts.c.key == bindparam(name) for name in ("user", "address", "pair")]
         self._find_counters = PreparedQuery(
-            database,
-            select(login_attempts.c.key, login_attempts.c.failures, login_attempts.c.blocked_until).where(or_(*keys)),
+            database, select(*columns, login_attempts.c.blocked_until).where(or_(*keys))
         )
 
-    async def find_lane(self, username: str, address: str, device: str = "") -> Lane:
-        """Return how soon the attempt is served, or raise `TooManyRequests`. Reads only: a refusal takes no lock."""
-        policies = await self._policies(username, address, device)
-        first, second, third = [*policies, "", ""][:3]
-        rows = await self._find_counters.all(first=first, second=second, third=third)
-        blocked = max((row[2] for row in rows), default=0)
-        timestamp = now()
-        if blocked > Timestamp.pack(timestamp):
-            raise _too_many_attempts(Timestamp.unpack(blocked) - timestamp)
-        if _user_key(username) not in policies:
-            return Lane.KNOWN
-        return Lane.FAILED if any(row[0] == _address_key(address) and row[1] for row in rows) else Lane.NEW
+    async def check(self, username: str, address: str) -> None:
+        """Raise `TooManyRequests` if an attempt comes too early. Reads only: a refusal takes no lock."""
+        user, at, pair = _user_key(username), _address_key(address), _pair_key(username, address)
+        rows = await self._find_counters.all(user=user, address=at, pair=pair)
+        counters = [_Counter(row[0], row[1], Timestamp.unpack(row[2]), Timestamp.unpack(row[3])) for row in rows]
+        _refuse_early(counters, username, address)
 
-    async def record_attempt(self, username: str, address: str, device: str = "") -> None:
+    async def check_pair(self, username: str, address: str) -> None:
+        """Raise `TooManyRequests` if this address failed too often for this user.
+
+        For passwords known to be correct: nothing is counted, and failures of others do not matter.
+        """
+        rows = await self._find_counters.all(user="", address="", pair=_pair_key(username, address))
+        timestamp = now()
+        if rows and rows[0][3] > Timestamp.pack(timestamp):
+            raise _too_many_attempts(Timestamp.unpack(rows[0][3]) - timestamp)
+
+    async def record_attempt(self, username: str, address: str) -> None:
         """Count an attempt, or raise `TooManyRequests` if it comes too early."""
-        policies = await self._policies(username, address, device)
+        policies = {
+            _pair_key(username, address): PAIR_POLICY,
+            _address_key(address): ADDRESS_POLICY,
+            _user_key(username): USER_POLICY,
+        }
         dialect = self._database.dialect
         started = now()
         is_cleanup_due = started >= self._next_cleanup
@@ -97,77 +101,69 @@ class LoginThrottle:
                 connection.execute(_delete_expired(started))
             connection.execute(insert)
             rows = connection.execute(query.with_for_update()).all()
+            counters = [_Counter(row.key, row.failures, row.last_at, row.blocked_until) for row in rows]
+            _refuse_early(counters, username, address)
             timestamp = now()  # after waiting for those that were first
-            blocked = max(row.blocked_until for row in rows)
-            if blocked > timestamp:
-                raise _too_many_attempts(blocked - timestamp)
-            for key, failures in _count(rows, username, address, timestamp).items():
+            for key, failures in _count(counters, username, address, timestamp).items():
                 values = {"last_at": timestamp, "blocked_until": timestamp + wait_after(failures, policies[key])}
                 update = login_attempts.update().where(login_attempts.c.key == key)
                 connection.execute(update.values(failures=failures, **values))
 
         await self._database.write(write)
 
-    async def check(self, username: str, address: str, device: str = "") -> None:
-        """Raise `TooManyRequests` if this address failed too often for this user.
-
-        For passwords known to be correct: nothing is counted, and failures of other addresses do not matter.
-        """
-        key = _device_key(username, device) if device else _pair_key(username, address)
-        rows = await self._find_counters.all(first=key, second="", third="")
-        timestamp = now()
-        if rows and rows[0][2] > Timestamp.pack(timestamp):
-            raise _too_many_attempts(Timestamp.unpack(rows[0][2]) - timestamp)
-
-    async def record_success(self, username: str, address: str, device: str = "") -> None:
-        """Forget the failures of this address for this user, take back this attempt, and remember the address.
+    async def record_success(self, username: str, address: str) -> None:
+        """Forget the failures of this address for this user, and take back this attempt.
 
         The address keeps its other failures: logging in to an account of one's own buys no further guesses at others.
-        So does the name: guesses of others go on.
+        So does the user: guesses of others go on.
         """
-        policies = await self._policies(username, address, device)
-        await self._known_clients.load()
-        cleared = _device_key(username, device) if device else _pair_key(username, address)
-        shared = sorted(key for key in policies if key != cleared)
 
         def write(connection: Connection) -> None:
-            connection.execute(delete(login_attempts).where(login_attempts.c.key == cleared))
-            for key in shared:
+            connection.execute(delete(login_attempts).where(login_attempts.c.key == _pair_key(username, address)))
+            for key in sorted((_address_key(address), _user_key(username))):
                 connection.execute(
                     login_attempts.update()
                     .where(login_attempts.c.key == key, login_attempts.c.failures > 0)
                     .values(failures=login_attempts.c.failures - 1, blocked_until=now())
                 )
-            self._known_clients.remember_address(connection, username, address)
 
         await self._database.write(write)
 
-    async def _policies(self, username: str, address: str, device: str) -> dict[str, ThrottlePolicy]:
-        """The counters of an attempt."""
-        if device:
-            return {_device_key(username, device): USER_POLICY}
-        own = {_pair_key(username, address): USER_POLICY, _address_key(address): ADDRESS_POLICY}
-        if await self._known_clients.is_known_address(username, address):
-            return own
-        return {**own, _user_key(username): NAME_POLICY}
+
+class _Counter(NamedTuple):
+    """A row of `login_attempts`."""
+
+    key: str
+    failures: int
+    last_at: datetime
+    blocked_until: datetime
+
+    def count_failures(self, timestamp: datetime) -> int:
+        """The failures that are still remembered."""
+        retention = USER_RETENTION if self.key.startswith(_USER_PREFIX) else FAILURE_RETENTION
+        return 0 if self.last_at < timestamp - retention else self.failures
 
 
-def _count(rows: Sequence[Row[Any]], username: str, address: str, timestamp: datetime) -> dict[str, int]:
+def _refuse_early(counters: Sequence[_Counter], username: str, address: str) -> None:
+    """Raise `TooManyRequests`. The counter of the user is for addresses that have failed before only."""
+    timestamp = now()
+    has_failed = any(each.key == _address_key(address) and each.count_failures(timestamp) for each in counters)
+    blocked = [each.blocked_until for each in counters if has_failed or each.key != _user_key(username)]
+    if blocked and max(blocked) > timestamp:
+        raise _too_many_attempts(max(blocked) - timestamp)
+
+
+def _count(counters: Sequence[_Counter], username: str, address: str, timestamp: datetime) -> dict[str, int]:
     """Return the failures of each counter with this attempt."""
-    name_key, pair_key = _user_key(username), _pair_key(username, address)
-    counted: dict[str, int] = {}
-    for row in rows:
-        retention = NAME_RETENTION if row.key == name_key else FAILURE_RETENTION
-        is_expired = row.last_at < timestamp - retention
-        counted[row.key] = 1 if is_expired else row.failures + 1
+    counted = {counter.key: counter.count_failures(timestamp) + 1 for counter in counters}
     # One address alone does not make others wait.
-    if name_key in counted and counted[pair_key] > USER_POLICY.free_failures:
-        del counted[name_key]
+    if counted[_pair_key(username, address)] > PAIR_POLICY.free_failures:
+        del counted[_user_key(username)]
     return counted
 
 
 def _user_key(username: str) -> str:
-    return _key("user", username_key(username))
+    return _key(_USER_PREFIX, username_key(username))
 
 
 def _address_key(address: str) -> str:
@@ -178,10 +174,6 @@ def _pair_key(username: str, address: str) -> str:
     return _key("pair", username_key(username), network_of(address))
 
 
-def _device_key(username: str, device: str) -> str:
-    return _key("device", username_key(username), device)
-
-
 def _key(kind: str, *parts: str) -> str:
     """Return a key of bounded length for names of any length."""
     return f"{kind}:{hashlib.sha256(repr(parts).encode('utf-8', 'surrogatepass')).hexdigest()}"
@@ -189,11 +181,11 @@ def _key(kind: str, *parts: str) -> str:
 
 def _delete_expired(timestamp: datetime) -> Delete:
     """Delete expired counters, except rows that another transaction has locked."""
-    is_name = login_attempts.c.key.startswith("user:")
+    is_user = login_attempts.c.key.startswith(_USER_PREFIX)
     is_expired = and_(
         login_attempts.c.last_at < timestamp - FAILURE_RETENTION,
         login_attempts.c.blocked_until < timestamp,
-        or_(~is_name, login_attempts.c.last_at < timestamp - NAME_RETENTION),
+        or_(~is_user, login_attempts.c.last_at < timestamp - USER_RETENTION),
     )
     unlocked = select(login_attempts.c.key).where(is_expired).with_for_update(skip_locked=True)
     return delete(login_attempts).where(login_attempts.c.key.in_(unlocked))

@@ -11,7 +11,6 @@ from fieldgate.errors import BadRequest, Forbidden, NotFound, Unauthorized
 from fieldgate.http.injection import ClientAddress, HandlerContext
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Created, delete, get, post
-from fieldgate.http.request.authentication import device_cookie
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import AuthMethod, User
 from fieldgate.settings import Settings
@@ -104,16 +103,13 @@ async def token_deletion(user: User, store: AccountStore) -> None:
 )
 async def get_auth_token(
     body: Login,
-    context: HandlerContext,
     client: ClientAddress,
     accounts: AccountAuthenticator,
     store: AccountStore,
     settings: Settings,
 ) -> LoginRecord:
     try:
-        account = await accounts.verify_password(
-            body.username, body.password, client.address, device_cookie(context.headers)
-        )
+        account = await accounts.verify_password(body.username, body.password, client.address)
     except Unauthorized as error:  # clients of this endpoint expect 400 for a wrong password
         raise BadRequest(error.message) from None
     expires = _expiry(settings)

@@ -1,4 +1,4 @@
-"""Tables of users, tokens, invitations, login attempts and known addresses."""
+"""Tables of users, tokens, invitations and login attempts."""
 
 from sqlalchemy import JSON, Boolean, Column, ForeignKey, Integer, LargeBinary, String, Table
 
@@ -62,21 +62,4 @@ login_attempts = Table(
     Column("failures", Integer, nullable=False),
     Column("last_at", Timestamp, nullable=False, index=True),
     Column("blocked_until", Timestamp, nullable=False),
-)
-
-# Addresses from which a user logged in, as keyed hashes; see `known_clients.py`.
-known_addresses = Table(
-    "known_addresses",
-    metadata,
-    Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
-    Column("hash", LargeBinary(32), primary_key=True),
-    Column("last_at", Timestamp, nullable=False),
-)
-
-# Random keys of this installation.
-server_keys = Table(
-    "server_keys",
-    metadata,
-    Column("name", String(40), primary_key=True),
-    Column("value", LargeBinary(32), nullable=False),
 )

@@ -13,7 +13,6 @@ from fieldgate.accounts.account_rules import password_error
 from fieldgate.accounts.account_schemas import ACCOUNT_PATH, SESSIONS_PATH, TOKENS_PATH
 from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.invitations import INVITATION_PATH, InvitationStore
-from fieldgate.accounts.known_clients import DEVICE_COOKIE_SECONDS
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.db import now
@@ -22,7 +21,7 @@ from fieldgate.http.injection import HandlerContext
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import raw
-from fieldgate.http.request.authentication import CSRF_FAILED, DEVICE_COOKIE, SESSION_COOKIE, device_cookie
+from fieldgate.http.request.authentication import CSRF_FAILED, SESSION_COOKIE
 from fieldgate.http.request.cookies import read_cookie, set_cookie
 from fieldgate.http.request.request_parsing import ParsedRequest
 from fieldgate.http.response.links import encode_query
@@ -113,9 +112,7 @@ async def login(
         _set_errors(context, "login", missing, body.username)
         return show_form()
     try:
-        account = await authenticator.verify_password(
-            body.username.strip(), body.password, context.client.address, device_cookie(context.headers)
-        )
+        account = await authenticator.verify_password(body.username.strip(), body.password, context.client.address)
     except Problem as problem:
         _set_errors(context, "login", {"password": [problem.message]}, body.username, problem.status)
         return show_form(headers=[header for header in problem.headers if header[0] == b"retry-after"])
@@ -125,7 +122,7 @@ async def login(
     if former := read_cookie(context.headers.get(b"cookie", b""), SESSION_COOKIE).decode("latin-1"):
         await store.revoke_by_value(former)
     cookie = set_cookie(SESSION_COOKIE, token, request.base_url, settings.session_lifetime, http_only=True)
-    return redirect(request.base_url, body.next, cookie, await _known_device(authenticator, context, account.username))
+    return redirect(request.base_url, body.next, cookie)
 
 
 @raw(
@@ -206,7 +203,6 @@ async def invitation_use(
     secret: str,
     body: NewPasswordForm,
     context: HandlerContext,
-    authenticator: AccountAuthenticator,
     invitations: InvitationStore,
     passwords: Passwords,
     templates: PageTemplates,
@@ -235,9 +231,7 @@ async def invitation_use(
     # A session of somebody else in this browser must not stay.
     ended = set_cookie(SESSION_COOKIE, "", request.base_url, 0, http_only=True)
     notice = set_notice(Notice(text), b"", request.base_url)
-    # Who has the link can log in with this browser, even while others guess the password.
-    device = await _known_device(authenticator, context, username)
-    return redirect(request.base_url, target, notice, ended, device, NO_REFERRER)
+    return redirect(request.base_url, target, notice, ended, NO_REFERRER)
 
 
 @raw(
@@ -254,12 +248,6 @@ async def language_switch(code: str, request: ParsedRequest, query: RedirectQuer
         raise NotFound
     cookie = language_cookie(LANGUAGES_BY_CODE[code], request.base_url)
     return redirect(request.base_url, query.next, cookie)
-
-
-async def _known_device(authenticator: AccountAuthenticator, context: HandlerContext, username: str) -> Header:
-    """The cookie by which this browser is known to be the user's."""
-    value = await authenticator.device_cookie(username, device_cookie(context.headers))
-    return set_cookie(DEVICE_COOKIE, value, context.request.base_url, DEVICE_COOKIE_SECONDS, http_only=True)
 
 
 def _page(

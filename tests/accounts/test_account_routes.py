@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fieldgate.accounts.login_throttle import USER_POLICY
+from fieldgate.accounts.login_throttle import PAIR_POLICY
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.identity import csrf_token
@@ -166,7 +166,7 @@ async def test_guesses_of_the_current_password_are_throttled(start: StartService
         username, user_id = await service.create_user()
         headers = await in_session(service, user_id)
         body = {"current_password": "wrong password", "new_password": NEW_PASSWORD}
-        for _ in range(USER_POLICY.free_failures):
+        for _ in range(PAIR_POLICY.free_failures):
             assert (await service.client.post(PASSWORD_PATH, json=body, headers=headers)).status_code == 400
         right = {**body, "current_password": PASSWORD}
         refused = await service.client.post(PASSWORD_PATH, json=right, headers=headers)

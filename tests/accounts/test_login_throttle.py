@@ -8,30 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from fieldgate.accounts.known_clients import KnownClients
-from fieldgate.accounts.login_queue import Lane
 from fieldgate.accounts.login_throttle import (
     ADDRESS_POLICY,
     FAILURE_RETENTION,
-    NAME_POLICY,
-    NAME_RETENTION,
+    PAIR_POLICY,
     USER_POLICY,
+    USER_RETENTION,
     LoginThrottle,
     ThrottlePolicy,
     wait_after,
 )
-from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.accounts.tables import login_attempts
-from fieldgate.db import Database, DataVersions, now
+from fieldgate.db import Database, now
 from fieldgate.errors import TooManyRequests
 
 pytestmark = pytest.mark.usefixtures("long_throttle_waits")
 
 USER, ADDRESS = "amina", "192.0.2.1"
-
-
-def new_throttle(database: Database) -> LoginThrottle:
-    return LoginThrottle(database, KnownClients(database))
 
 
 # The rule
@@ -76,19 +69,45 @@ async def count_allowed(throttle: LoginThrottle, user: str, address: str, attemp
     return allowed
 
 
-async def test_user_is_protected_from_many_addresses(database: Database) -> None:
-    throttle = new_throttle(database)
-    allowed = sum([await count_allowed(throttle, "Amina", f"192.0.2.{n}", 1) for n in range(120)])
-    assert allowed == NAME_POLICY.free_failures
+async def guess_from_many_addresses(throttle: LoginThrottle, user: str = USER) -> None:
+    """Until addresses that have failed have to wait."""
+    for number in range(USER_POLICY.free_failures):
+        assert await count_allowed(throttle, user, f"203.0.113.{number}", 1) == 1
+
+
+async def test_user_is_protected_from_addresses_that_have_failed(database: Database) -> None:
+    throttle = LoginThrottle(database)
+    await guess_from_many_addresses(throttle, "Amina")
     with pytest.raises(TooManyRequests) as error:
-        await throttle.record_attempt("amina", "198.51.100.1")
+        await throttle.check("amina", "203.0.113.1")
     assert int(dict(error.value.headers)[b"retry-after"]) > 0
-    assert await count_allowed(throttle, "zahra", "198.51.100.1", 1) == 1, "other users are not blocked"
+    assert await count_allowed(throttle, "amina", "203.0.113.1", 1) == 0
+    assert await count_allowed(throttle, "zahra", "203.0.113.1", 1) == 1, "other users are not blocked"
+
+
+async def test_user_is_not_locked_out_by_others(database: Database) -> None:
+    throttle = LoginThrottle(database)
+    await guess_from_many_addresses(throttle)
+    for _ in range(2):
+        await throttle.check(USER, ADDRESS)
+        await throttle.record_attempt(USER, ADDRESS)
+        await throttle.record_success(USER, ADDRESS)
+    assert await count_allowed(throttle, USER, ADDRESS, 3) == 1, "the second attempt comes from an address that failed"
+
+
+async def test_failures_of_an_address_count_again_after_they_are_forgotten(database: Database) -> None:
+    throttle = LoginThrottle(database)
+    await throttle.record_attempt("zahra", ADDRESS)
+    async with database.transaction() as connection:
+        past = now() - FAILURE_RETENTION - timedelta(seconds=1)
+        await connection.execute(login_attempts.update().values(last_at=past, blocked_until=past))
+    await guess_from_many_addresses(throttle)
+    assert await count_allowed(throttle, USER, ADDRESS, 2) == 1
 
 
 async def test_retry_after_covers_the_rest_of_the_wait(database: Database) -> None:
-    throttle = new_throttle(database)
-    await count_allowed(throttle, USER, ADDRESS, USER_POLICY.free_failures)
+    throttle = LoginThrottle(database)
+    await count_allowed(throttle, USER, ADDRESS, PAIR_POLICY.free_failures)
     with pytest.raises(TooManyRequests) as error:
         await throttle.record_attempt(USER, ADDRESS)
     async with database.read_transaction() as connection:
@@ -98,48 +117,48 @@ async def test_retry_after_covers_the_rest_of_the_wait(database: Database) -> No
 
 
 async def test_address_cannot_try_many_users(database: Database) -> None:
-    throttle = new_throttle(database)
+    throttle = LoginThrottle(database)
     allowed = sum([await count_allowed(throttle, f"user{n}", ADDRESS, 1) for n in range(60)])
     assert allowed == ADDRESS_POLICY.free_failures
     assert await count_allowed(throttle, "another", "192.0.2.2", 1) == 1
 
 
 async def test_ipv6_network_counts_as_one_address(database: Database) -> None:
-    throttle = new_throttle(database)
+    throttle = LoginThrottle(database)
     allowed = sum([await count_allowed(throttle, f"user{n}", f"2001:db8::{n:x}", 1) for n in range(60)])
     assert allowed == ADDRESS_POLICY.free_failures
     assert await count_allowed(throttle, "another", "2001:db8:0:1::1", 1) == 1
 
 
 async def test_address_need_not_be_an_ip_address(database: Database) -> None:
-    throttle = new_throttle(database)
+    throttle = LoginThrottle(database)
     allowed = sum([await count_allowed(throttle, f"user{n}", "unix socket", 1) for n in range(60)])
     assert allowed == ADDRESS_POLICY.free_failures
 
 
 async def test_concurrent_attempts_in_several_processes_are_all_counted(database_url: str, database: Database) -> None:
-    throttles = [new_throttle(Database(database_url)) for _ in range(3)]
+    throttles = [LoginThrottle(Database(database_url)) for _ in range(3)]
     allowed = await asyncio.gather(
         *(count_allowed(throttle, USER, ADDRESS, 1) for _ in range(10) for throttle in throttles)
     )
-    assert sum(allowed) == USER_POLICY.free_failures
+    assert sum(allowed) == PAIR_POLICY.free_failures
     for throttle in throttles:
         await throttle._database.close()
 
 
 async def test_old_failures_expire(database: Database) -> None:
-    throttle = new_throttle(database)
-    await count_allowed(throttle, USER, ADDRESS, USER_POLICY.free_failures)
+    throttle = LoginThrottle(database)
+    await count_allowed(throttle, USER, ADDRESS, PAIR_POLICY.free_failures)
     async with database.transaction() as connection:
         past = now() - timedelta(minutes=15, seconds=1)
         await connection.execute(login_attempts.update().values(last_at=past, blocked_until=past))
     assert await count_allowed(throttle, USER, ADDRESS, 1) == 1
-    assert await stored_failures(database) == [1, 1, USER_POLICY.free_failures + 1], "the name's are kept for longer"
+    assert await stored_failures(database) == [1, 1, PAIR_POLICY.free_failures + 1], "the name's are kept for longer"
 
 
 async def test_failures_do_not_expire_during_a_wait(database: Database) -> None:
-    throttle = new_throttle(database)
-    await count_allowed(throttle, USER, ADDRESS, USER_POLICY.free_failures)
+    throttle = LoginThrottle(database)
+    await count_allowed(throttle, USER, ADDRESS, PAIR_POLICY.free_failures)
     async with database.transaction() as connection:
         past = now() - FAILURE_RETENTION - timedelta(seconds=1)
         await connection.execute(login_attempts.update().values(last_at=past))
@@ -147,7 +166,7 @@ async def test_failures_do_not_expire_during_a_wait(database: Database) -> None:
 
 
 async def test_recent_failures_are_kept(database: Database) -> None:
-    throttle = new_throttle(database)
+    throttle = LoginThrottle(database)
     await throttle.record_attempt(USER, ADDRESS)
     async with database.transaction() as connection:
         recent = now() - timedelta(minutes=14, seconds=30)
@@ -167,16 +186,16 @@ async def stored_failures(database: Database) -> list[int]:
 
 
 async def test_correct_logins_are_not_limited(database: Database) -> None:
-    throttle = new_throttle(database)
+    throttle = LoginThrottle(database)
     for _ in range(100):
         await throttle.record_attempt(USER, ADDRESS)
         await throttle.record_success(USER, ADDRESS)
 
 
 async def test_correct_login_clears_failures_of_the_user(database: Database) -> None:
-    throttle = new_throttle(database)
+    throttle = LoginThrottle(database)
     for _ in range(2):
-        almost_all = USER_POLICY.free_failures - 1
+        almost_all = PAIR_POLICY.free_failures - 1
         assert await count_allowed(throttle, USER, ADDRESS, almost_all) == almost_all
         await throttle.record_attempt(USER, ADDRESS)
         await throttle.record_success(USER, ADDRESS)
@@ -184,7 +203,7 @@ async def test_correct_login_clears_failures_of_the_user(database: Database) -> 
 
 async def test_correct_login_takes_back_its_attempt_and_unblocks_the_address(database: Database) -> None:
     """The attempt that reaches the limit blocks the address until its password proves correct."""
-    throttle = new_throttle(database)
+    throttle = LoginThrottle(database)
     for number in range(ADDRESS_POLICY.free_failures - 1):
         await throttle.record_attempt(f"user{number}", ADDRESS)
     await throttle.record_attempt(USER, ADDRESS)
@@ -198,7 +217,7 @@ async def test_correct_login_takes_back_its_attempt_and_unblocks_the_address(dat
 
 async def test_correct_login_keeps_other_failures_of_the_address(database: Database) -> None:
     """Logging in to an account of one's own between guesses does not allow more guesses."""
-    throttle = new_throttle(database)
+    throttle = LoginThrottle(database)
     guesses = 0
     for number in range(60):
         guesses += await count_allowed(throttle, f"victim{number}", ADDRESS, 1)
@@ -211,7 +230,7 @@ async def test_correct_login_keeps_other_failures_of_the_address(database: Datab
 
 
 async def test_success_without_attempt_does_not_count_below_zero(database: Database) -> None:
-    throttle = new_throttle(database)
+    throttle = LoginThrottle(database)
     for _ in range(2):
         await throttle.record_attempt(USER, ADDRESS)
         await throttle.record_success(USER, ADDRESS)
@@ -223,131 +242,59 @@ async def test_success_without_attempt_does_not_count_below_zero(database: Datab
 
 
 async def test_check_counts_nothing(database: Database) -> None:
-    await new_throttle(database).check(USER, ADDRESS)
+    await LoginThrottle(database).check_pair(USER, ADDRESS)
     assert await stored_failures(database) == []
 
 
 async def test_check_refuses_only_the_address_that_failed(database: Database) -> None:
-    throttle = new_throttle(database)
-    await count_allowed(throttle, USER, ADDRESS, USER_POLICY.free_failures)
+    throttle = LoginThrottle(database)
+    await count_allowed(throttle, USER, ADDRESS, PAIR_POLICY.free_failures)
     with pytest.raises(TooManyRequests):
-        await throttle.check(USER, ADDRESS)
-    await throttle.check(USER, "192.0.2.2")
-    await throttle.check("zahra", ADDRESS)
+        await throttle.check_pair(USER, ADDRESS)
+    await throttle.check_pair(USER, "192.0.2.2")
+    await throttle.check_pair("zahra", ADDRESS)
 
 
-# Known clients
+# Failures of a user
 
 
 async def test_one_address_does_not_make_others_wait(database: Database) -> None:
     """However long it goes on: its waits do not become those of the user."""
-    throttle = new_throttle(database)
-    for _ in range(NAME_POLICY.free_failures + USER_POLICY.free_failures):
+    throttle = LoginThrottle(database)
+    await throttle.record_attempt("zahra", "198.51.100.1")  # so that the counter of the user matters for this address
+    for _ in range(USER_POLICY.free_failures + PAIR_POLICY.free_failures):
         await count_allowed(throttle, USER, ADDRESS, 1)
         async with database.transaction() as connection:  # it waits as long as it has to
             await connection.execute(login_attempts.update().values(blocked_until=now()))
-    await throttle.find_lane(USER, "198.51.100.1")
+    await throttle.check(USER, "198.51.100.1")
     await throttle.record_attempt(USER, "198.51.100.1")
 
 
-async def block_name(throttle: LoginThrottle) -> None:
-    """Guess from many addresses until unknown ones have to wait."""
-    for number in range(NAME_POLICY.free_failures // USER_POLICY.free_failures):
-        await count_allowed(throttle, USER, f"203.0.113.{number}", USER_POLICY.free_failures)
-    with pytest.raises(TooManyRequests):
-        await throttle.record_attempt(USER, "198.51.100.1")
-
-
-async def create_user(database: Database, username: str = USER) -> int:
-    return await AccountStore(database, DataVersions(database)).create_user(
-        NewUser(username=username, password_hash="")
-    )
-
-
-async def test_known_address_is_not_refused_while_others_guess(database: Database) -> None:
-    await create_user(database)
-    throttle = new_throttle(database)
-    await throttle.record_attempt(USER, ADDRESS)
-    await throttle.record_success(USER, ADDRESS)
-    await block_name(throttle)
-    assert await throttle.find_lane(USER, ADDRESS) is Lane.KNOWN
-    allowed = await count_allowed(throttle, USER, ADDRESS, USER_POLICY.free_failures + 5)
-    assert allowed == USER_POLICY.free_failures, "a known address can guess no more than others"
-
-
-async def test_address_is_known_for_its_user_only(database: Database) -> None:
-    await create_user(database)
-    await create_user(database, "mallory")
-    throttle = new_throttle(database)
-    await throttle.record_attempt("mallory", ADDRESS)
-    await throttle.record_success("mallory", ADDRESS)
-    await block_name(throttle)
-    with pytest.raises(TooManyRequests):
-        await throttle.find_lane(USER, ADDRESS)
-
-
-async def test_known_device_has_a_counter_of_its_own(database: Database) -> None:
-    """Neither guesses of others nor those from the same address matter, and its own do not help others."""
-    throttle = new_throttle(database)
-    await block_name(throttle)
-    await count_allowed(throttle, USER, ADDRESS, 1)
-    for number in range(ADDRESS_POLICY.free_failures):
-        await count_allowed(throttle, f"user{number}", ADDRESS, 1)
-    assert await throttle.find_lane(USER, ADDRESS, "nonce") is Lane.KNOWN
-    allowed = 0
-    for _ in range(USER_POLICY.free_failures + 5):
-        try:
-            await throttle.record_attempt(USER, ADDRESS, "nonce")
-        except TooManyRequests:
-            continue
-        allowed += 1
-    assert allowed == USER_POLICY.free_failures
-    with pytest.raises(TooManyRequests):
-        await throttle.find_lane(USER, ADDRESS, "nonce")
-    with pytest.raises(TooManyRequests):
-        await throttle.check(USER, ADDRESS, "nonce")
-    assert await throttle.find_lane(USER, ADDRESS, "another") is Lane.KNOWN
-
-
-async def test_failures_of_a_name_are_remembered_for_a_day(database: Database) -> None:
-    throttle = new_throttle(database)
-    await block_name(throttle)
-    async with database.transaction() as connection:
-        past = now() - NAME_RETENTION + timedelta(minutes=1)
-        await connection.execute(login_attempts.update().values(last_at=past, blocked_until=past))
-    await throttle.record_attempt(USER, ADDRESS)
-    with pytest.raises(TooManyRequests):
-        await throttle.record_attempt(USER, "192.0.2.2")
-    async with database.transaction() as connection:
-        past = now() - NAME_RETENTION - timedelta(minutes=1)
-        await connection.execute(login_attempts.update().values(last_at=past, blocked_until=past))
-    await throttle.record_attempt(USER, ADDRESS)
-    await throttle.record_attempt(USER, "192.0.2.2")
+async def test_failures_of_a_user_are_remembered_for_a_day(database: Database) -> None:
+    throttle = LoginThrottle(database)
+    await guess_from_many_addresses(throttle)
+    for age, allowed in ((USER_RETENTION - timedelta(minutes=1), 1), (USER_RETENTION + timedelta(minutes=1), 2)):
+        async with database.transaction() as connection:
+            past = now() - age
+            await connection.execute(login_attempts.update().values(last_at=past, blocked_until=past))
+        assert await count_allowed(throttle, USER, ADDRESS, 2) == allowed
 
 
 async def test_expired_counters_are_deleted(database: Database) -> None:
-    throttle = new_throttle(database)
+    throttle = LoginThrottle(database)
     await throttle.record_attempt(USER, ADDRESS)
     async with database.transaction() as connection:
-        past = now() - NAME_RETENTION - timedelta(minutes=1)
+        past = now() - USER_RETENTION - timedelta(minutes=1)
         await connection.execute(login_attempts.update().values(last_at=past, blocked_until=past))
-    await new_throttle(database).record_attempt("zahra", "192.0.2.2")
+    await LoginThrottle(database).record_attempt("zahra", "192.0.2.2")
     assert await stored_failures(database) == [1, 1, 1]
-
-
-async def test_lane_depends_on_failures_of_the_address(database: Database) -> None:
-    throttle = new_throttle(database)
-    assert await throttle.find_lane(USER, ADDRESS) is Lane.NEW
-    await throttle.record_attempt("zahra", ADDRESS)
-    assert await throttle.find_lane(USER, ADDRESS) is Lane.FAILED
-    assert await throttle.find_lane("zahra", "192.0.2.2") is Lane.NEW
 
 
 async def test_refusal_writes_nothing(database: Database) -> None:
     """So guesses do not hold the write lock of SQLite."""
-    throttle = new_throttle(database)
-    await count_allowed(throttle, USER, ADDRESS, USER_POLICY.free_failures)
+    throttle = LoginThrottle(database)
+    await count_allowed(throttle, USER, ADDRESS, PAIR_POLICY.free_failures)
     async with database.transaction() as connection:
         await connection.execute(login_attempts.update().values(last_at=now()))  # the lock is held
         with pytest.raises(TooManyRequests):
-            await throttle.find_lane(USER, ADDRESS)
+            await throttle.check(USER, ADDRESS)

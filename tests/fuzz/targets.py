@@ -74,7 +74,7 @@ class _Nobody:
     async def by_session(self, token: str) -> User | None:
         return None
 
-    async def by_password(self, username: str, password: str, client: str, device_cookie: str = "") -> User:
+    async def by_password(self, username: str, password: str, client: str) -> User:
         raise ValidationError({})
 
 

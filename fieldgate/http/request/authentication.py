@@ -14,7 +14,6 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import ANONYMOUS, AuthMethod, Caller, User
 
 SESSION_COOKIE = b"fieldgate_session"
-DEVICE_COOKIE = b"fieldgate_device"  # says that a user logged in with this browser before; it grants nothing
 CSRF_HEADER = b"x-csrftoken"
 MAX_CREDENTIAL_CHARS = 4096  # of an Authorization header
 
@@ -32,7 +31,7 @@ class Authenticator(Protocol):
 
     async def by_session(self, token: str) -> User | None: ...
 
-    async def by_password(self, username: str, password: str, client: str, device_cookie: str = "") -> User:
+    async def by_password(self, username: str, password: str, client: str) -> User:
         """Return the user, or raise `Unauthorized` or `TooManyRequests`."""
         ...
 
@@ -41,7 +40,7 @@ async def authenticate(headers: Mapping[bytes, bytes], client_address: str, auth
     """Return the caller. Invalid credentials are an error everywhere, on public endpoints too."""
     authorization = headers.get(b"authorization", b"").decode("latin-1").strip()
     if authorization:
-        return await _authenticate_header(authorization, client_address, headers, authenticator)
+        return await _authenticate_header(authorization, client_address, authenticator)
     token = read_cookie(headers.get(b"cookie", b""), SESSION_COOKIE).decode("latin-1")
     if token:
         # An expired session is not an error: the page is shown as to the public, with a login link.
@@ -49,13 +48,7 @@ async def authenticate(headers: Mapping[bytes, bytes], client_address: str, auth
     return ANONYMOUS
 
 
-def device_cookie(headers: Mapping[bytes, bytes]) -> str:
-    return read_cookie(headers.get(b"cookie", b""), DEVICE_COOKIE).decode("latin-1")
-
-
-async def _authenticate_header(
-    authorization: str, client_address: str, headers: Mapping[bytes, bytes], authenticator: Authenticator
-) -> Caller:
+async def _authenticate_header(authorization: str, client_address: str, authenticator: Authenticator) -> Caller:
     parts = authorization.split(maxsplit=1)
     scheme, rest = parts if len(parts) > 1 else (authorization, "")
     known = scheme.lower()
@@ -63,7 +56,7 @@ async def _authenticate_header(
         raise Unauthorized(INVALID_TOKEN)
     if known == "basic":
         username, password = _decode_basic(rest)
-        return await authenticator.by_password(username, password, client_address, device_cookie(headers))
+        return await authenticator.by_password(username, password, client_address)
     if known == "token" or known == "bearer":
         token, missing = rest, MISSING_TOKEN
     else:  # a token without a scheme, as one client in production sends it

@@ -66,12 +66,6 @@ def _create_data_versions() -> None:
         sa.Column("total", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("name", name="pk_rebuilds"),
     )
-    op.create_table(
-        "server_keys",
-        sa.Column("name", sa.String(40), nullable=False),
-        sa.Column("value", sa.LargeBinary(32), nullable=False),
-        sa.PrimaryKeyConstraint("name", name="pk_server_keys"),
-    )
     # Writers of events lock the first row; the second one identifies the database.
     op.bulk_insert(changes, [{"topic": "events", "version": 0}, {"topic": "identity", "version": secrets.randbits(62)}])
     op.execute(
@@ -126,14 +120,6 @@ def _create_accounts() -> None:
         sa.PrimaryKeyConstraint("key", name="pk_login_attempts"),
     )
     op.create_index("ix_login_attempts_last_at", "login_attempts", ["last_at"])
-    op.create_table(
-        "known_addresses",
-        sa.Column("user_id", sa.Integer(), autoincrement=False, nullable=False),
-        sa.Column("hash", sa.LargeBinary(32), nullable=False),
-        sa.Column("last_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_known_addresses_user_id_users", ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("user_id", "hash", name="pk_known_addresses"),
-    )
     op.create_table(
         "invitations",
         sa.Column("user_id", sa.Integer(), autoincrement=False, nullable=False),
