@@ -102,6 +102,8 @@ async def load_event_list(page: Page, api: InternalAPI) -> Mapping[str, Any] | R
     if typed is not None and not typed.errors:
         encoded = encode_query(typed.params.items())
         return Redirect(page.request.path + ("?" + encoded if encoded else ""))
+    if params.get("tableau"):  # flat records are for programs
+        return Redirect(page.request.path + query_with(params, {"tableau": None}))
     records = page.record["results"]
     filters = active_filters(params)
     names = await load_names(params, api)

@@ -167,6 +167,12 @@ async def test_newest_start_is_first_and_headers_sort(events: Service) -> None:
     assert len(re.findall("aria-sort", by_name)) == 1
 
 
+async def test_flat_records_are_not_for_the_page(events: Service) -> None:
+    answer = await events.get("/api/v2/event/?tableau=true&dtype=12", headers={"Accept": "text/html"})
+    assert answer.status_code == 303
+    assert answer.headers["Location"].endswith("/api/v2/event/?dtype=12")
+
+
 async def test_only_events_that_the_caller_may_see(events: Service) -> None:
     assert "Secret" not in await open_page(events)
     _, number = await events.create_user()
