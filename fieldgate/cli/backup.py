@@ -8,12 +8,9 @@ from typing import NoReturn
 import click
 
 from fieldgate.cli.common import connect, data_option, load_settings
-from fieldgate.cli.output import progress_bar
 from fieldgate.db import sqlite_file
 from fieldgate.db.postgres_url import PostgresURL
 from fieldgate.settings import Settings
-
-PERCENT = 100
 
 
 @click.command()
@@ -23,7 +20,7 @@ PERCENT = 100
 def backup(file: Path, force: bool, data: Path | None) -> None:
     """Write a copy of the SQLite database to FILE, while the service runs.
 
-    The copy is compared with the database row by row. A FILE that ends with .gz or .zst is compressed. On PostgreSQL
+    SQLite checks the copy, and its rows are counted. A FILE that ends with .gz or .zst is compressed. On PostgreSQL
     the command prints how to use pg_dump.
     """
     # Here, as other commands do not need it.
@@ -34,20 +31,14 @@ def backup(file: Path, force: bool, data: Path | None) -> None:
     database = _require_sqlite(settings, "back it up", "pg_dump --format=custom --file={file} {url}", file)
     connect(settings, creates=False)  # says so if there is no database
     try:
-        with progress_bar(PERCENT, unit="percent") as show:
-            result = back_up(
-                database,
-                file,
-                overwrite=force,
-                on_progress=lambda part: show(round(part * PERCENT), PERCENT),
-            )
+        result = back_up(database, file, overwrite=force)
     except BackupError as error:
         raise click.ClickException(str(error)) from None
     except (OSError, sqlite3.Error) as error:
         raise click.ClickException(f"The backup failed: {error}") from None
     click.echo(
         f"backed up {result.content.rows} rows of {len(result.content.tables)} tables to {file}: "
-        f"{result.bytes} bytes, schema {result.content.revision}, in {result.seconds:.1f} s\ndigest {result.digest}"
+        f"{result.bytes} bytes, schema {result.content.revision}, in {result.seconds:.1f} s"
     )
 
 
@@ -65,17 +56,8 @@ def restore(file: Path, force: bool, data: Path | None) -> None:
 
     settings = load_settings(data)
     database = _require_sqlite(settings, "restore it", "pg_restore --clean --if-exists --dbname={url} {file}", file)
-    rows = 0
-
     try:
-        with progress_bar(unit="rows checked") as show:
-
-            def count(more: int) -> None:
-                nonlocal rows
-                rows += more
-                show(rows, None)
-
-            result = restoring.restore(file, database, overwrite=force, on_rows=count)
+        result = restoring.restore(file, database, overwrite=force)
     except BackupError as error:
         raise click.ClickException(str(error)) from None
     except (OSError, sqlite3.Error) as error:
@@ -84,7 +66,7 @@ def restore(file: Path, force: bool, data: Path | None) -> None:
         click.echo(f"The database that was there is now {result.replaced}", err=True)
     click.echo(
         f"restored {result.content.rows} rows of {len(result.content.tables)} tables to {database}: "
-        f"schema {result.content.revision}, in {result.seconds:.1f} s\ndigest {result.digest}"
+        f"schema {result.content.revision}, in {result.seconds:.1f} s"
     )
 
 

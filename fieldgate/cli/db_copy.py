@@ -22,13 +22,12 @@ def db() -> None:
 @db.command("copy")
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@click.option("--restart", is_flag=True, help="Begin an unfinished copy again, instead of continuing it.")
 @click.option("--live", is_flag=True, help="Copy while FROM is in use. The copy has its state at the beginning.")
-def copy_command(source: str, target: str, restart: bool, live: bool) -> None:
+def copy_command(source: str, target: str, live: bool) -> None:
     """Copy everything from one database to another, which must be empty.
 
-    FROM and TO are URLs, postgresql://… or sqlite:///…, or paths of SQLite files. A copy that was interrupted continues
-    when the command runs again. In the end every row is compared.
+    FROM and TO are URLs, postgresql://… or sqlite:///…, or paths of SQLite files. The rows of each table are counted. A
+    copy that was interrupted leaves nothing behind: run the command again.
     """
     began = time.monotonic()
     source_file, target_file = _file_of(source), _file_of(target)
@@ -45,8 +44,8 @@ def copy_command(source: str, target: str, restart: bool, live: bool) -> None:
             target_file.parent.mkdir(parents=True, exist_ok=True)
             _lock(locks, target_file, is_exclusive=True, advice="")
         steps = [""]
-        with progress_bar(status=lambda: steps[-1], unit="rows copied or compared") as show:
-            summary = asyncio.run(_copy(_url_of(source), _url_of(target), restart, live, show, steps.append))
+        with progress_bar(status=lambda: steps[-1], unit="rows copied") as show:
+            summary = asyncio.run(_copy(_url_of(source), _url_of(target), live, show, steps.append))
     click.echo(f"{summary} in {time.monotonic() - began:.1f} s")
 
 
@@ -73,26 +72,21 @@ def _file_of(address: str) -> Path | None:
         raise click.ClickException(f"{address.partition('://')[0]}://…: {error}") from None
 
 
-async def _copy(
-    source: str, target: str, restart: bool, live: bool, show: ProgressReporter, on_step: Callable[[str], None]
-) -> str:
+async def _copy(source: str, target: str, live: bool, show: ProgressReporter, on_step: Callable[[str], None]) -> str:
     # Slow to import, and other commands do not need it. The modules with tables register them.
     import fieldgate.accounts.tables
     import fieldgate.assets.tables
     import fieldgate.events.tables
     import fieldgate.imports.tables
     import fieldgate.reference.tables  # noqa: F401
-    from fieldgate.db.copying import CopyError, copy_database
+    from fieldgate.db.copy_database import CopyError, copy_database
 
-    databases = Database(source), Database(target)
+    databases = Database(source, command_timeout=None), Database(target, command_timeout=None)
     try:
-        result = await copy_database(
-            *databases, metadata.sorted_tables, restart=restart, live=live, on_progress=show, on_step=on_step
-        )
+        result = await copy_database(*databases, metadata.sorted_tables, live=live, on_progress=show, on_step=on_step)
     except CopyError as error:
         raise click.ClickException(str(error)) from None
     finally:
         for database in databases:
             await database.close()
-    continued = f" ({result.continued} of them by an earlier run)" if result.continued else ""
-    return f"digest {result.digest}\ncopied and compared {result.rows} rows of {len(result.tables)} tables{continued}"
+    return f"copied {result.rows} rows of {len(result.tables)} tables"

@@ -1,14 +1,8 @@
-"""Backs up an SQLite file that is in use.
-
-A read transaction holds one state of the database while its pages are copied in steps and while rows are compared, so
-that a writer never has to wait and never makes the copy start again. The WAL file grows meanwhile.
-"""
+"""Backs up an SQLite file that is in use, with `VACUUM INTO`: one state of the database, while others write."""
 
 import os
-import shutil
 import sqlite3
 import time
-from collections.abc import Callable
 from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
@@ -19,33 +13,23 @@ import msgspec
 from fieldgate.db.backup_files import (
     BackupContent,
     BackupError,
-    check_integrity,
+    check_content,
     compress,
-    count_rows,
     is_compressed,
     partial_file,
-    read_content,
     sync_to_disk,
 )
 from fieldgate.db.database import BUSY_TIMEOUT_MS
-from fieldgate.db.table_digests import database_digest
 from fieldgate.db.tables import now
 from fieldgate.db.use_lock import shared_use
 
 RECORD_SUFFIX = ".last-backup.json"  # a file next to the database, for `fieldgate doctor`
-_PAGES_PER_STEP = 500
-
-BackupProgress = Callable[[float], None]  # how much is done, from 0 to 1
 
 
 class BackupResult(NamedTuple):
     content: BackupContent
     bytes: int
     seconds: float
-
-    @property
-    def digest(self) -> str:
-        return database_digest(self.content.tables)
 
 
 class BackupRecord(msgspec.Struct, frozen=True):
@@ -55,16 +39,18 @@ class BackupRecord(msgspec.Struct, frozen=True):
     file: str
     bytes: int
     rows: int
-    digest: str
     revision: str
 
 
-def back_up(database: Path, target: Path, *, overwrite: bool, on_progress: BackupProgress) -> BackupResult:
-    """Write a verified copy of the database to a file. The file exists only when it is complete and on disk."""
+def back_up(database: Path, target: Path, *, overwrite: bool) -> BackupResult:
+    """Write a checked copy of the database to a file. The file exists only when it is complete and on disk."""
     began = time.monotonic()
     _check_target(database, target, overwrite)
     with shared_use(database), partial_file(target) as plain:
-        content = _copy(database, plain, on_progress)
+        with closing(sqlite3.connect(database, isolation_level=None)) as source:
+            source.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+            source.execute("VACUUM INTO ?", (str(plain),))
+        content = check_content(plain, database)
         if is_compressed(target):
             with partial_file(target) as packed:
                 compress(plain, packed, target.suffix)
@@ -89,41 +75,6 @@ def _check_target(database: Path, target: Path, overwrite: bool) -> None:
         raise BackupError(f"{target} has a name that belongs to the database. Choose another one.")
     if target.exists() and not overwrite:
         raise BackupError(f"{target} exists. Choose another file, or replace it with --force.")
-    needed, free = database.stat().st_size, shutil.disk_usage(target.parent).free
-    if needed > free:
-        raise BackupError(f"{target.parent} has {free} bytes free; the backup needs {needed}. Free some space.")
-
-
-def _copy(database: Path, plain: Path, on_progress: BackupProgress) -> BackupContent:
-    """Copy the pages, then compare every row with the same state of the database."""
-    with closing(sqlite3.connect(database, isolation_level=None)) as source:
-        source.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-        source.execute("PRAGMA journal_mode = WAL")  # in any other mode, writers would wait for this transaction
-        source.execute("PRAGMA query_only = ON")
-        source.execute("BEGIN")
-        rows_in_all = 2 * count_rows(source)  # the first read begins the transaction
-        with closing(sqlite3.connect(plain, isolation_level=None)) as copy:
-            copy.execute("PRAGMA journal_mode = MEMORY")
-            copy.execute("PRAGMA synchronous = OFF")  # the whole file is synced at the end
-
-            def show_pages(_status: int, remaining: int, total: int) -> None:
-                on_progress((1 - remaining / max(total, 1)) / 2)
-
-            source.backup(copy, pages=_PAGES_PER_STEP, progress=show_pages)
-            copy.execute("PRAGMA journal_mode = DELETE")  # one file, without WAL
-        check_integrity(plain, plain)
-        rows_done = 0
-
-        def show_rows(count: int) -> None:
-            nonlocal rows_done
-            rows_done += count
-            on_progress(0.5 + rows_done / rows_in_all / 2)
-
-        with closing(sqlite3.connect(plain, isolation_level=None)) as copy:
-            content = read_content(source, database, show_rows)
-            if read_content(copy, plain, show_rows) != content:
-                raise BackupError("The copy does not have the rows of the database. Check the disk.")
-    return content
 
 
 def _publish(finished: Path, target: Path, overwrite: bool) -> None:
@@ -147,9 +98,7 @@ def _record_file(database: Path) -> Path:
 
 def _write_record(database: Path, target: Path, result: BackupResult) -> None:
     """Remember the backup. A folder that cannot be written is no reason to fail: the backup exists."""
-    record = BackupRecord(
-        now(), str(target.absolute()), result.bytes, result.content.rows, result.digest, result.content.revision
-    )
+    record = BackupRecord(now(), str(target.absolute()), result.bytes, result.content.rows, result.content.revision)
     file = _record_file(database)
     with suppress(OSError), partial_file(file) as partial:
         partial.write_bytes(msgspec.json.encode(record))

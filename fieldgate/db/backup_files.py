@@ -2,24 +2,22 @@
 
 import fcntl
 import gzip
-import hashlib
 import os
+import shutil
 import sqlite3
 import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, BinaryIO, NamedTuple, cast
+from typing import IO, Any, NamedTuple
 
 import zstandard
 
 from fieldgate.db.data_versions import IDENTITY_TOPIC
-from fieldgate.db.table_digests import RowsCallback, TableDigest, digest_sqlite, sqlite_tables
 
 PARTIAL_SUFFIX = ".partial"  # of files that are not finished yet
 _CHUNK_BYTES = 1024 * 1024
-_SQLITE_HEADER = b"SQLite format 3\x00"
 _ZSTD_LEVEL = 3
 
 
@@ -32,11 +30,11 @@ class BackupContent(NamedTuple):
 
     revision: str
     database_id: int
-    tables: dict[str, TableDigest]
+    tables: dict[str, int]  # numbers of rows
 
     @property
     def rows(self) -> int:
-        return sum(digest.rows for digest in self.tables.values())
+        return sum(self.tables.values())
 
 
 @contextmanager
@@ -51,8 +49,7 @@ def partial_file(target: Path) -> Iterator[Path]:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield Path(name)
     finally:
-        for suffix in ("", "-journal", "-wal", "-shm"):
-            Path(name + suffix).unlink(missing_ok=True)
+        _delete_with_journal(Path(name))
         os.close(descriptor)
 
 
@@ -62,8 +59,12 @@ def _delete_abandoned(target: Path) -> None:
         if file.name.startswith(prefix) and file.name.endswith(PARTIAL_SUFFIX):
             with suppress(OSError), file.open("rb") as opened:
                 fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                for suffix in ("", "-journal", "-wal", "-shm"):
-                    Path(f"{file}{suffix}").unlink(missing_ok=True)
+                _delete_with_journal(file)
+
+
+def _delete_with_journal(file: Path) -> None:
+    for suffix in ("", "-journal", "-wal", "-shm"):
+        Path(f"{file}{suffix}").unlink(missing_ok=True)
 
 
 def sync_to_disk(path: Path) -> None:
@@ -80,74 +81,36 @@ def is_compressed(file: Path) -> bool:
 
 
 def compress(plain: Path, target: Path, kind: str) -> None:
-    """Compress a file, read the result again and compare. `kind` is the suffix: .gz or .zst."""
-    expected = hashlib.blake2b()
+    """Compress a file. `kind` is the suffix: .gz or .zst. Both formats have a checksum."""
     with plain.open("rb") as source, target.open("wb") as file, _compressor(file, kind) as writer:
-        while chunk := source.read(_CHUNK_BYTES):
-            expected.update(chunk)
-            writer.write(chunk)
-    found = hashlib.blake2b()
-    with open_content(target, kind) as reader:
-        while chunk := reader.read(_CHUNK_BYTES):
-            found.update(chunk)
-    if found.digest() != expected.digest():
-        raise BackupError("The compressed file is not what was written. Check the disk.")
+        shutil.copyfileobj(source, writer, _CHUNK_BYTES)
 
 
-def _compressor(file: BinaryIO, kind: str) -> Any:
+def _compressor(file: IO[bytes], kind: str) -> Any:
     if kind == ".gz":
         return gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6)
     return zstandard.ZstdCompressor(level=_ZSTD_LEVEL, write_checksum=True).stream_writer(file, closefd=False)
 
 
-@contextmanager
-def open_content(file: Path, kind: str) -> Iterator[IO[bytes]]:
-    """Open a file for reading, decompressed if `kind` is .gz or .zst."""
-    with file.open("rb") as opened:
-        if kind == ".gz":
-            with gzip.GzipFile(fileobj=opened) as unpacked:
-                yield cast(IO[bytes], unpacked)
-        elif kind == ".zst":
-            yield cast(IO[bytes], zstandard.ZstdDecompressor().stream_reader(opened, read_across_frames=True))
-        else:
-            yield opened
-
-
-def unpack(backup: Path, target: Path, max_bytes: int) -> None:
-    """Copy the content of a backup to a file. `BackupError` if it is damaged, or larger than `max_bytes`."""
+def unpack(backup: Path, target: Path) -> None:
+    """Copy the content of a backup to a file. `BackupError` if it is damaged."""
     try:
-        with open_content(backup, backup.suffix) as source, target.open("wb") as file:
-            while chunk := source.read(_CHUNK_BYTES):
-                if file.tell() + len(chunk) > max_bytes:
-                    raise BackupError(f"{target.parent} has no room for the content of {backup}. Free some space.")
-                file.write(chunk)
+        with backup.open("rb") as source, target.open("wb") as file:
+            shutil.copyfileobj(_decompressor(source, backup.suffix), file, _CHUNK_BYTES)
     except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError) as error:
         raise BackupError(f"{backup} is damaged or not complete: {error}") from None
 
 
-def has_sqlite_header(file: Path) -> bool:
-    """Whether the file exists and begins like one of SQLite."""
-    try:
-        with file.open("rb") as opened:
-            return opened.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
-    except FileNotFoundError:
-        return False
+def _decompressor(file: IO[bytes], kind: str) -> Any:
+    if kind == ".gz":
+        return gzip.GzipFile(fileobj=file)
+    if kind == ".zst":
+        return zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+    return file
 
 
-def check_header(file: Path, shown: Path) -> None:
-    """`BackupError` if the file is not SQLite, or shorter than its header says."""
-    with file.open("rb") as opened:
-        header = opened.read(100)
-    if not header.startswith(_SQLITE_HEADER) or len(header) < 100:
-        raise BackupError(f"{shown} is not an SQLite database.")
-    page_bytes = int.from_bytes(header[16:18]) or 1
-    expected = (65536 if page_bytes == 1 else page_bytes) * int.from_bytes(header[28:32])
-    if file.stat().st_size < expected:
-        raise BackupError(f"{shown} is not complete: {file.stat().st_size} of {expected} bytes.")
-
-
-def check_integrity(file: Path, shown: Path) -> None:
-    """Let SQLite check the whole file. `BackupError` with what it found, or if it has programs of its own."""
+def check_content(file: Path, shown: Path) -> BackupContent:
+    """Let SQLite check the whole file, and count its rows. `BackupError` if it is damaged or not from Fieldgate."""
     try:
         with closing(sqlite3.connect(file, isolation_level=None)) as connection:
             connection.execute("PRAGMA trusted_schema = OFF")
@@ -155,30 +118,28 @@ def check_integrity(file: Path, shown: Path) -> None:
             if program := programs.fetchone():  # Fieldgate has none: reading or changing a row could run it
                 raise BackupError(f"{shown} has a {program[0]} {program[1]!r}, which is not from Fieldgate.")
             found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(3)")]
-            references = connection.execute("PRAGMA foreign_key_check").fetchone()
+            if found != ["ok"]:
+                raise BackupError(f"{shown} is damaged: {'; '.join(found)}")
+            if reference := connection.execute("PRAGMA foreign_key_check").fetchone():
+                raise BackupError(
+                    f"{shown} is damaged: a row of {reference[0]} refers to a missing row of {reference[2]}."
+                )
+            return _read_content(connection, shown)
     except sqlite3.DatabaseError as error:
-        found, references = [str(error)], None
-    if found != ["ok"]:
-        raise BackupError(f"{shown} is damaged: {'; '.join(found)}")
-    if references is not None:
-        raise BackupError(f"{shown} is damaged: a row of {references[0]} refers to a missing row of {references[2]}.")
+        raise BackupError(f"{shown} is damaged or not an SQLite database: {error}") from None
 
 
-def read_content(connection: sqlite3.Connection, shown: Path, on_rows: RowsCallback) -> BackupContent:
-    """Read revision, database id and digests. `BackupError` if it is not a database of Fieldgate."""
-    try:
-        revision = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-        database_id = connection.execute("SELECT version FROM changes WHERE topic = ?", (IDENTITY_TOPIC,)).fetchone()
-    except sqlite3.OperationalError as error:
-        if "no such table" not in str(error):
-            raise
-        revision = database_id = None
+def _read_content(connection: sqlite3.Connection, shown: Path) -> BackupContent:
+    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    if not {"alembic_version", "changes"} <= set(tables):
+        raise BackupError(f"{shown} is not a database of Fieldgate.")
+    revision = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    database_id = connection.execute("SELECT version FROM changes WHERE topic = ?", (IDENTITY_TOPIC,)).fetchone()
     if revision is None or database_id is None or not isinstance(database_id[0], int):
         raise BackupError(f"{shown} is not a database of Fieldgate.")
-    return BackupContent(revision[0], database_id[0], digest_sqlite(connection, on_rows))
-
-
-def count_rows(connection: sqlite3.Connection) -> int:
-    """The number of rows of all tables."""
-    tables = sqlite_tables(connection)
-    return sum(connection.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0] for table in tables)  # noqa: S608
+    counts = {
+        name: connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]  # noqa: S608  (names of tables)
+        for name in tables
+        if name != "alembic_version" and not name.startswith("sqlite_")
+    }
+    return BackupContent(revision[0], database_id[0], counts)

@@ -17,26 +17,22 @@ from typing import NamedTuple
 from fieldgate.db.backup_files import (
     BackupContent,
     BackupError,
-    check_header,
-    check_integrity,
-    has_sqlite_header,
+    check_content,
     is_compressed,
     partial_file,
-    read_content,
     sync_to_disk,
     unpack,
 )
 from fieldgate.db.data_versions import IDENTITY_TOPIC
 from fieldgate.db.identity_marker import remove_marker, write_marker
 from fieldgate.db.schema import REQUIRED_REVISION
-from fieldgate.db.table_digests import RowsCallback, database_digest
 from fieldgate.db.tables import Timestamp, now
 from fieldgate.db.use_lock import DatabaseInUse, exclusive_use
 
 # They get a version even if nothing was written to them yet, so that clients notice the restore.
 _TOPICS = ("accounts", "assets", "events", "imports", "reference")
 _LOCK_SECONDS = 1.0  # how long to wait for another program that uses the old database
-_MIN_FREE_BYTES = 16 * 1024 * 1024  # that stay free
+_SQLITE_HEADER = b"SQLite format 3\x00"
 
 
 class RestoreResult(NamedTuple):
@@ -44,13 +40,8 @@ class RestoreResult(NamedTuple):
     replaced: Path | None  # where the database is that was there before
     seconds: float
 
-    @property
-    def digest(self) -> str:
-        """That of the backup."""
-        return database_digest(self.content.tables)
 
-
-def restore(backup: Path, database: Path, *, overwrite: bool, on_rows: RowsCallback) -> RestoreResult:
+def restore(backup: Path, database: Path, *, overwrite: bool) -> RestoreResult:
     """Check a backup and put it in the place of the database. `BackupError` if that is not possible."""
     began = time.monotonic()
     _check_backup_file(backup, database)
@@ -59,8 +50,13 @@ def restore(backup: Path, database: Path, *, overwrite: bool, on_rows: RowsCallb
         with exclusive_use(database), partial_file(database) as unpacked:
             if _has_content(database) and not overwrite:
                 raise BackupError(f"{database} exists. To replace it, use --force; it is kept under another name.")
-            unpack(backup, unpacked, shutil.disk_usage(database.parent).free - _MIN_FREE_BYTES)
-            content = _check_content(unpacked, backup, on_rows)
+            unpack(backup, unpacked)
+            content = check_content(unpacked, backup)
+            if content.revision != REQUIRED_REVISION:
+                raise BackupError(
+                    f"{backup} has schema {content.revision}, and this release needs {REQUIRED_REVISION}. "
+                    "Use the release that wrote it."
+                )
             _raise_versions(unpacked, [*_TOPICS, *_topics(database)])
             _copy_mode(database, unpacked)
             sync_to_disk(unpacked)
@@ -90,23 +86,19 @@ def _has_content(database: Path) -> bool:
     return database.exists() and database.stat().st_size > 0
 
 
-def _check_content(unpacked: Path, backup: Path, on_rows: RowsCallback) -> BackupContent:
-    check_header(unpacked, backup)
-    check_integrity(unpacked, backup)
-    with closing(sqlite3.connect(unpacked, isolation_level=None)) as connection:
-        content = read_content(connection, backup, on_rows)
-    if content.revision != REQUIRED_REVISION:
-        raise BackupError(
-            f"{backup} has schema {content.revision}, and this release needs {REQUIRED_REVISION}. "
-            "Use the release that wrote it."
-        )
-    return content
+def _has_sqlite_header(file: Path) -> bool:
+    """Whether the file exists and begins like one of SQLite."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
+    except FileNotFoundError:
+        return False
 
 
 def _topics(database: Path) -> list[str]:
     """The topics of the database that is replaced, as far as it can be read."""
     with suppress(sqlite3.Error, OSError):
-        if has_sqlite_header(database):
+        if _has_sqlite_header(database):
             with closing(sqlite3.connect(database, isolation_level=None)) as connection:
                 topics = [topic for (topic,) in connection.execute("SELECT topic FROM changes")]
                 return [topic for topic in topics if topic != IDENTITY_TOPIC]
@@ -141,7 +133,7 @@ def _put_aside(database: Path) -> Path | None:
     """Give the old database a second name, complete and without WAL. None if there is none."""
     aside = database.with_name(f"{database.name}.replaced-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}")
     wal = Path(f"{database}-wal")
-    if has_sqlite_header(database):  # otherwise SQLite would delete the WAL file
+    if _has_sqlite_header(database):  # otherwise SQLite would delete the WAL file
         _end_wal(database)
     if wal.exists():
         wal.rename(f"{aside}-wal")

@@ -14,7 +14,6 @@ from fieldgate.db.database import Database
 
 _MIGRATION = Path(__file__).parent / "migrations" / "versions" / "0001_schema.py"
 REQUIRED_REVISION = f"0001_{hashlib.sha256(_MIGRATION.read_bytes()).hexdigest()[:12]}"  # as in the migration itself
-UNFINISHED_COPY = "unfinished copy"  # the revision of a database that `fieldgate db copy` is filling
 WITHOUT_REVISION = "without a revision"  # of a database that has tables, but does not say of which schema
 
 
@@ -37,8 +36,6 @@ class SchemaState(NamedTuple):
     @property
     def problem(self) -> tuple[str, str]:
         """What is wrong, and what to do. Only if it is not usable."""
-        if self.revision == UNFINISHED_COPY:
-            return "The database is an unfinished copy.", "Run `fieldgate db copy` again to finish it."
         if self.status is SchemaStatus.EMPTY:
             return "The database has no tables of Fieldgate.", "Run: fieldgate migrate"
         return (
@@ -90,7 +87,8 @@ async def upgrade(database: Database) -> SchemaState:
         raise UnsupportedSchema(state)
     if state.status is SchemaStatus.EMPTY:
         # Imported here because Alembic is slow to load, and most processes never migrate.
-        from fieldgate.db.migrations import upgrade_to_head
+        from fieldgate.db.migrations import create_tables
 
-        await upgrade_to_head(database)
+        async with database.transaction() as connection:
+            await create_tables(connection)
     return state

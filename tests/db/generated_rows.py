@@ -19,8 +19,6 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 from fieldgate.db import IDENTITY_TOPIC, Timestamp
-from fieldgate.db.copy_tables import TableShape
-from fieldgate.db.table_digests import Row
 
 TEXTS = (
     "",
@@ -46,17 +44,18 @@ JSON_TEXTS = (
 )
 
 
+Row = dict[str, Any]
+
+
 def generate_rows(tables: Sequence[Table], seed: int, count: int) -> dict[str, list[Row]]:
-    """Rows by table, that refer to each other. Columns are in the order of their names."""
+    """Rows by table, that refer to each other. Timestamps are numbers, and JSON is text."""
     source = random.Random(seed)
     found: dict[str, list[Row]] = {}
     for table in tables:
-        shape = TableShape.of(table)
-        rows: list[Row] = []
-        for number in range(1, count + 1):
-            row = [_value(source, table.c[name], number, found, count) for name in shape.columns]
-            rows.append(tuple(row))
-        found[table.name] = rows
+        found[table.name] = [
+            {column.name: _value(source, column, number, found, count) for column in table.c}
+            for number in range(1, count + 1)
+        ]
     return found
 
 
@@ -68,7 +67,7 @@ def _value(source: random.Random, column: "Column[Any]", number: int, found: dic
         referred = key.column.table
         if referred is column.table:
             return source.randint(1, count)  # an id, maybe of a later row
-        ids = [TableShape.of(referred).key_of(row)[0] for row in found[referred.name]]
+        ids = [row[key.column.name] for row in found[referred.name]]
         return ids[number - 1] if is_unique else source.choice(ids)
     if column.table.name == "changes":
         return f"{IDENTITY_TOPIC}{number}" if is_unique else number
@@ -83,7 +82,7 @@ def _is_in_unique(column: "Column[Any]") -> bool:
 
 def _plain_value(source: random.Random, kind: TypeEngine[Any], number: int, is_unique: bool) -> Any:
     if isinstance(kind, Boolean):
-        return source.randint(0, 1)
+        return source.random() < 0.5
     if isinstance(kind, JSON):
         return source.choice(JSON_TEXTS)
     if isinstance(kind, Float):

@@ -132,7 +132,7 @@ def test_backup_age(file: Path, days: int, exists: bool, expected: str) -> None:
     (found,) = problems(list(check_backup(file, now())))
     assert "No backup was made" in found
     target = file if exists else file.parent / "gone.db"
-    record = BackupRecord(now() - timedelta(days=days), str(target), 1, 1, "", "0001")
+    record = BackupRecord(now() - timedelta(days=days), str(target), 1, 1, "0001")
     Path(f"{file}.last-backup.json").write_bytes(msgspec.json.encode(record))
     found_now = problems(list(check_backup(file, now())))
     assert [expected in each for each in found_now] == ([True] if expected else [])

@@ -6,8 +6,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
-
-from fieldgate.db.database import Database
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 _LOCK = 0x0F1E1D6A7E  # any number, the same for every process that migrates
 
@@ -24,15 +23,14 @@ def head_revision() -> str | None:
     return ScriptDirectory.from_config(_config()).get_current_head()
 
 
-async def upgrade_to_head(database: Database) -> None:
-    """Upgrade the database to the newest revision. Concurrent upgrades wait for each other."""
+async def create_tables(connection: AsyncConnection) -> None:
+    """Run all migrations in the transaction of the caller. Concurrent calls wait for each other."""
 
     def migrate(connection: Connection) -> None:
         config = _config()
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 
-    async with database.transaction() as connection:
-        if not database.is_sqlite:  # SQLite has one writer anyway
-            await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-        await connection.run_sync(migrate)
+    if connection.dialect.name == "postgresql":  # SQLite has one writer anyway
+        await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+    await connection.run_sync(migrate)
