@@ -38,7 +38,6 @@ from fieldgate.db.open_files import GENERATION, WATCH_SECONDS, KnownIdentity, Op
 from fieldgate.db.outages import DatabaseGone, is_broken_connection
 from fieldgate.db.postgres_url import PostgresURL
 from fieldgate.db.tables import Timestamp, now
-from fieldgate.db.wal_index import WalIndex, map_wal_index
 
 if TYPE_CHECKING:
     import asyncpg  # not at run time: not loaded when SQLite is used
@@ -96,7 +95,6 @@ class Database:
         self._write_lock: AbstractAsyncContextManager[Any] = asyncio.Lock() if self.is_sqlite else nullcontext()
         self._group_committer: GroupCommitter | None = None
         self._reader: sqlite3.Connection | None = None
-        self._wal_index: WalIndex | None = None  # of the reader
         self._reader_cache_kib = READER_CACHE_KIB
         self._pool: asyncpg.Pool | None = None
         self._pool_lock = asyncio.Lock()
@@ -172,27 +170,20 @@ class Database:
             reader = self.open_sqlite()
             try:
                 self._set_reader_cache(reader)
-                index = map_wal_index(reader, str(self.url.database))
             except BaseException:
                 reader.close()
                 raise
-            self._reader, self._wal_index, self._files.held = reader, index, self._files.latest
+            self._reader, self._files.held = reader, self._files.latest
         return self._reader
 
     def commit_state(self) -> object:
         """Return what differs after each commit of any connection to the SQLite file, until the reader is another one.
 
-        It costs no statement, if possible. A statement of the reader that follows sees this state or a later one.
+        The reader never writes, so no commit is its own. A statement of it that follows sees this state or a later one.
         """
-        reader = self.sqlite_reader()
-        if self._wal_index is not None:
-            return self._wal_index.header()
-        return reader.execute("PRAGMA data_version").fetchone()[0]
+        return self.sqlite_reader().execute("PRAGMA data_version").fetchone()[0]
 
     def _close_reader(self) -> None:
-        index, self._wal_index = self._wal_index, None
-        if index is not None:
-            index.close()
         if self._reader is not None:
             self._reader.close()
             self._reader = self._files.held = None
