@@ -8,29 +8,26 @@ async with AsyncClient("https://field.example", token="…") as client:
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterable
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from types import TracebackType
+from typing import Any
 
 import msgspec
 
+from fieldgate_client import form_download, form_import, sharing
 from fieldgate_client.connection import Connection, ConnectionOptions
 from fieldgate_client.filters import FilterValue, encode_filters
+from fieldgate_client.form_import import ImportProgress, ImportResult, UploadProgress
 from fieldgate_client.list_query import DEFAULT_CONCURRENCY, DEFAULT_PAGE_SIZE, PAGE_NAMES, ListQuery
 from fieldgate_client.lists import AsyncRecordList
 from fieldgate_client.names import NameResolver, split_filters
 from fieldgate_client.records import Asset, Event, Import, Permission
+from fieldgate_client.response_body import ByteProgress
 from fieldgate_client.server_url import resolve_address
+from fieldgate_client.sharing_records import Explanation, SharingResult, WhatIf
 from fieldgate_client.since import CHANGED_SINCE, parse_since
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-    from types import TracebackType
-
-    from fieldgate_client.form_import import ImportProgress, ImportResult
-    from fieldgate_client.multipart import UploadProgress
-    from fieldgate_client.response_body import ByteProgress
-    from fieldgate_client.sharing_records import Explanation, SharingResult, WhatIf
 
 
 class AsyncClient:
@@ -72,8 +69,7 @@ class AsyncClient:
     async def close(self) -> None:
         await self.connection.close()
 
-    def query(self, path: str, filters: dict[str, FilterValue], record_type: Any = dict[str, Any]) -> ListQuery[Any]:
-        """A list with its filters, for the methods that return lists."""
+    def _query(self, path: str, filters: dict[str, FilterValue], record_type: Any = dict[str, Any]) -> ListQuery[Any]:
         for name in PAGE_NAMES & filters.keys():
             raise ValueError(f"{name} is not a filter: all pages are read. For a part of the list, write records[:10].")
         address = resolve_address(path, self.connection.server)
@@ -89,19 +85,6 @@ class AsyncClient:
             self._concurrency,
         )
 
-    def events_query(
-        self, filters: dict[str, FilterValue], since: str | date | datetime | None = None
-    ) -> ListQuery[Event]:
-        names, others = split_filters(filters)
-        query = self.query("event/", others, Event)
-        if since is not None:
-            if others.get(CHANGED_SINCE) is not None:
-                raise ValueError(f"since= and {CHANGED_SINCE}= are the same filter: use one of them.")
-            query = msgspec.structs.replace(query, since=parse_since(since))
-        if not names:
-            return query
-        return msgspec.structs.replace(query, resolve_names=lambda: self._names.resolve(names))
-
     def events(
         self, /, *, since: str | date | datetime | None = None, **filters: FilterValue
     ) -> AsyncRecordList[Event]:
@@ -109,25 +92,33 @@ class AsyncClient:
 
         With `since`, only what changed at or after this time; see `deleted()` and `next_since` of the list.
         """
-        return AsyncRecordList(self.events_query(filters, since))
+        names, others = split_filters(filters)
+        query = self._query("event/", others, Event)
+        if since is not None:
+            if others.get(CHANGED_SINCE) is not None:
+                raise ValueError(f"since= and {CHANGED_SINCE}= are the same filter: use one of them.")
+            query = msgspec.structs.replace(query, since=parse_since(since))
+        if names:
+            query = msgspec.structs.replace(query, resolve_names=lambda: self._names.resolve(names))
+        return AsyncRecordList(query)
 
-    def permissions(self, **filters: FilterValue) -> AsyncRecordList[Permission]:
+    def permissions(self, /, **filters: FilterValue) -> AsyncRecordList[Permission]:
         """The catalogue of permissions."""
-        return AsyncRecordList(self.query("permissions/", filters, Permission))
+        return AsyncRecordList(self._query("permissions/", filters, Permission))
 
-    def imports(self, **filters: FilterValue) -> AsyncRecordList[Import]:
+    def imports(self, /, **filters: FilterValue) -> AsyncRecordList[Import]:
         """Your imports."""
-        return AsyncRecordList(self.query("imports/", filters, Import))
+        return AsyncRecordList(self._query("imports/", filters, Import))
 
-    def assets(self, **filters: FilterValue) -> AsyncRecordList[Asset]:
+    def assets(self, /, **filters: FilterValue) -> AsyncRecordList[Asset]:
         """Forms and collections that you can view."""
-        return AsyncRecordList(self.query("assets/", filters, Asset))
+        return AsyncRecordList(self._query("assets/", filters, Asset))
 
     def list(self, path: str, /, **filters: FilterValue) -> AsyncRecordList[dict[str, Any]]:
         """Any list of the server, as dicts."""
-        return AsyncRecordList(self.query(path, filters))
+        return AsyncRecordList(self._query(path, filters))
 
-    async def get(self, path: str, **parameters: FilterValue) -> Any:
+    async def get(self, /, path: str, **parameters: FilterValue) -> Any:
         """One record, or any other JSON."""
         return await self.connection.fetch(
             path,
@@ -153,27 +144,21 @@ class AsyncClient:
         With `destination` (an asset, uid or URL) the form becomes a new version of that asset. `on_progress` gets the
         bytes sent and their number, `on_status` the import each time it is looked at. `timeout` is for the waiting.
         """
-        from fieldgate_client.form_import import read_upload, send_form
-
-        upload = read_upload(path, destination, name=name, library=library, desired_type=desired_type)
-        uid = await send_form(self.connection, upload, self.language, on_progress)
+        upload = form_import.read_upload(path, destination, name=name, library=library, desired_type=desired_type)
+        uid = await form_import.send_form(self.connection, upload, self.language, on_progress)
         return await self.wait_for_import(uid, timeout=timeout, on_status=on_status)
 
     async def wait_for_import(
         self, uid: str, *, timeout: float | None = None, on_status: ImportProgress | None = None
     ) -> ImportResult:
         """Wait until an import has ended, for example after `ImportTimeout`."""
-        from fieldgate_client.form_import import wait_for_import
-
-        return await wait_for_import(self.connection, uid, self.language, timeout, on_status)
+        return await form_import.wait_for_import(self.connection, uid, self.language, timeout, on_status)
 
     async def download_form(
         self, asset: Asset | str, path: str | Path, *, on_progress: ByteProgress | None = None
     ) -> Path:
         """Save a form as an xlsx file, for example to translate it and import it again."""
-        from fieldgate_client.form_download import download_form
-
-        return await download_form(self.connection, asset, path, on_progress)
+        return await form_download.download_form(self.connection, asset, path, on_progress)
 
     async def share(
         self,
@@ -187,15 +172,11 @@ class AsyncClient:
 
         Fieldgate does everything or nothing. KoboToolbox cannot: `SharingIncomplete` tells what was done.
         """
-        from fieldgate_client import sharing
-
         steps = sharing.sharing_steps(asset, user, permissions)
         return await sharing.share(self.connection, steps, remove=remove, dry_run=dry_run, language=self.language)
 
     async def explain(self, asset: Asset | str, user: str, permission: str) -> Explanation:
         """Why a user has a permission on an asset, or has not."""
-        from fieldgate_client import sharing
-
         return await sharing.explain(self.connection, asset, user, permission, language=self.language)
 
     async def what_if(
@@ -206,10 +187,8 @@ class AsyncClient:
         asset_type: str = "",
     ) -> WhatIf:
         """What removing and assigning permissions would do to somebody who has those in `held`, without any asset."""
-        from fieldgate_client import sharing
-
         return await sharing.what_if(self.connection, held, assign, remove, asset_type, language=self.language)
 
     async def _read_all(self, path: str, language: str) -> builtins.list[dict[str, Any]]:
-        query = msgspec.structs.replace(self.query(path, {}), language=language)
+        query = msgspec.structs.replace(self._query(path, {}), language=language)
         return [record async for record in AsyncRecordList(query)]

@@ -3,31 +3,39 @@
 connection = Connection("https://field.example", token)
 response = await connection.get("/api/v2/event/", {"limit": "1"})
 
-httpx and asyncio are loaded where they are used first, so that importing this package is fast.
+httpx is loaded with the first request, so that importing this package is fast.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
 
+import anyio
 import msgspec
 from msgspec import ValidationError
 
-from fieldgate_client import __version__
-from fieldgate_client.errors import ConnectionFailed, InvalidToken, NotFound, UnexpectedResponse, request_failed
+from fieldgate_client.errors import (
+    ConnectionFailed,
+    FieldgateError,
+    InvalidToken,
+    NotFound,
+    UnexpectedResponse,
+    request_failed,
+)
 from fieldgate_client.response_body import GZIP, ByteProgress, read_body
 from fieldgate_client.retries import RETRY_STATUSES, RetryPolicy, parse_rate_limit, parse_retry_after
 from fieldgate_client.server_url import is_loopback, parse_server_url, resolve_address
+from fieldgate_client.version import __version__
 
 if TYPE_CHECKING:
-    import asyncio
-    from http.cookiejar import CookieJar
-    from types import TracebackType
-
     import httpx
 
 TIMEOUT_SECONDS = 150  # IFRC GO takes up to two minutes for a large page
@@ -84,11 +92,8 @@ class Connection:
         self._client: httpx.AsyncClient | None = None
         self._semaphore: asyncio.Semaphore | None = None
         self._loop: asyncio.AbstractEventLoop | None = None  # of client and semaphore
-        self._former_client: httpx.AsyncClient | None = None
         self._is_fieldgate: bool | None = None
         self._sent_ids: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
-        # By the ids of answers: URL and hash of the body. None for an id that different answers have.
-        self._answers: dict[str, tuple[str, int] | None] = {}
         self._has_answered = False  # with a body that could be parsed
         self._not_before = 0.0  # loop time before which the server wants no request
 
@@ -101,8 +106,6 @@ class Connection:
         await self.close()
 
     async def close(self) -> None:
-        import asyncio
-
         client, self._client = self._client, None
         if client is not None and self._loop is asyncio.get_running_loop():
             await client.aclose()
@@ -143,26 +146,34 @@ class Connection:
     ) -> HTTPResponse:
         """Send a write once: it is not repeated, as the server may have done it, unless doing it twice is the same."""
         headers = {"Accept": "application/json", **_language_header(language)}
-        content = None
+        content: dict[str, Any] = {}
         if json is not None:
             headers["Content-Type"] = "application/json"
-            content = msgspec.json.encode(json)
+            content = {"content": msgspec.json.encode(json)}
         url = self._url(path, parameters)
-        return await self._send(method, url, headers, content=content, parse=_same, is_repeatable=is_repeatable)
+        return await self._send(method, url, headers, body=lambda: content, parse=_same, is_repeatable=is_repeatable)
 
     async def upload(
         self,
         path: str,
-        body: Callable[[], Any],
+        fields: Mapping[str, str],
+        open_file: Callable[[], tuple[str, Any]],
         headers: Mapping[str, str],
         parse: Callable[[HTTPResponse], Parsed],
         *,
         is_repeatable: bool,
     ) -> Parsed:
-        """POST a body, which is made again for each attempt. Repeat only what the server recognises as the same."""
+        """POST a form with a file, whose name and content are opened again for each attempt.
+
+        Repeat only what the server recognises as the same.
+        """
+
+        def form() -> dict[str, Any]:
+            return {"data": dict(fields), "files": {"file": open_file()}}
+
         headers = {"Accept": "application/json", **headers}
         return await self._send(
-            "POST", self._url(path, ()), headers, content=body, parse=parse, is_repeatable=is_repeatable
+            "POST", self._url(path, ()), headers, body=form, parse=parse, is_repeatable=is_repeatable
         )
 
     async def download(self, path: str, *, on_progress: ByteProgress | None = None) -> HTTPResponse:
@@ -183,79 +194,88 @@ class Connection:
         headers: Mapping[str, str],
         *,
         parse: Callable[[HTTPResponse], Parsed],
-        content: bytes | Callable[[], Any] | None = None,
+        body: Callable[[], Mapping[str, Any]] = dict,
         is_repeatable: bool = True,
         on_progress: ByteProgress | None = None,
     ) -> Parsed:
-        """Send a request, and retry with growing pauses while the server is busy or unreachable."""
-        import asyncio
+        """Send a request, and retry with growing pauses while the server is busy or unreachable.
 
+        `body` has the arguments of httpx for the body, made again for each attempt.
+        """
         import httpx
 
+        failure: FieldgateError
         attempts = self._options.retries.attempts if is_repeatable else 1
         damaged = 0
         for attempt in range(attempts):
             retry_after = None
-            is_last = attempt + 1 == attempts
             try:
-                request_id = uuid.uuid4().hex
-                self._sent_ids.append(request_id)
-                identified = {REQUEST_ID: request_id, **headers}
-                sent = content() if callable(content) else content
-                response = await self._send_once(method, url, identified, sent, on_progress)
+                response = await self._send_once(method, url, headers, body(), on_progress)
             except (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.LocalProtocolError) as error:
                 raise ConnectionFailed(f"{url} cannot be requested: {error}", url=url) from None
             except httpx.RequestError as error:  # includes bodies that cannot be decompressed
-                problem = f"{self.server} is unreachable: {str(error) or type(error).__name__}"
-                if is_last:
-                    if method != "GET" and not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-                        problem += ". It is not known whether the server received the request"
-                    raise ConnectionFailed(_after(problem, attempts), url=url, attempts=attempts) from None
+                reason = f"{self.server} is unreachable: {str(error) or type(error).__name__}"
+                failure = _unreachable(reason, method, url, error, attempts)
             else:
                 if 200 <= response.status < 300:
                     try:
-                        self._check_request_id(response, request_id)
                         parsed = parse(response)
                         self._has_answered = True
                         return parsed
                     except (ValueError, RecursionError) as error:
                         damaged += 1
-                        problem = f"{url} did not answer JSON of this API: {error}"
-                        # A page of HTML is the answer of a wrong address, or of a proxy that failed for a moment.
-                        is_hopeless = not _is_json(response) and not self._has_answered
-                        most = MAX_WRONG_ATTEMPTS if isinstance(error, ValidationError) else MAX_DAMAGED_ATTEMPTS
-                        if is_last or damaged == most or is_hopeless:
-                            raise UnexpectedResponse(
-                                problem, status=response.status, request_id=response.request_id, url=url
-                            ) from None
+                        reason = f"{url} did not answer JSON of this API: {error}"
+                        failure = UnexpectedResponse(
+                            reason, status=response.status, request_id=response.request_id, url=url
+                        )
+                        if self._is_hopeless(response, error, damaged):
+                            raise failure from None
                 else:
-                    problem = f"{url} answered {response.status}"
-                    if is_last or response.status not in RETRY_STATUSES:
-                        raise request_failed(response.status, self._hide_token(response.body), response.headers, url)
+                    reason = f"{url} answered {response.status}"
+                    failure = request_failed(response.status, self._hide_token(response.body), response.headers, url)
+                    if response.status not in RETRY_STATUSES:
+                        raise failure
                     retry_after = parse_retry_after(response.headers.get("retry-after", ""))
+            if attempt + 1 == attempts:
+                break
             pause = self._options.retries.pause(attempt, retry_after)
-            self._note_pause(RetryNotice(problem, attempt + 1, pause))
+            self._note_pause(RetryNotice(reason, attempt + 1, pause))
             await asyncio.sleep(pause)
-        raise AssertionError("the last attempt returns or raises")
+        raise failure
+
+    def _is_hopeless(self, response: HTTPResponse, error: Exception, damaged: int) -> bool:
+        """Whether a body that cannot be read would not be another one after a pause.
+
+        A page of HTML is the answer of a wrong address, or of a proxy that failed for a moment.
+        """
+        most = MAX_WRONG_ATTEMPTS if isinstance(error, ValidationError) else MAX_DAMAGED_ATTEMPTS
+        return damaged == most or (not _is_json(response) and not self._has_answered)
 
     async def _send_once(
-        self, method: str, url: str, headers: Mapping[str, str], content: Any, on_progress: ByteProgress | None
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: Mapping[str, Any],
+        on_progress: ByteProgress | None,
     ) -> HTTPResponse:
-        import asyncio
+        import httpx
 
         loop = asyncio.get_running_loop()
         client, semaphore = self._opened(loop)
+        request_id = uuid.uuid4().hex
+        self._sent_ids.append(request_id)
         async with semaphore:
             while (wait := self._not_before - loop.time()) > 0:  # other requests move it
                 if wait >= NOTICED_PAUSE_SECONDS:
                     self._note_pause(RetryNotice(f"{self.server} allows no request yet (RateLimit)", 0, wait))
                 await asyncio.sleep(wait)
-            request = client.build_request(method, url, headers=headers, content=content)
+            request = client.build_request(method, url, headers={REQUEST_ID: request_id, **headers}, **body)
             for _ in range(MAX_REDIRECTS + 1):
                 response = await self._send_head(client, request)
                 try:
                     if response.next_request is None:
-                        body = await read_body(response, self._options.timeout, on_progress)
+                        content = await read_body(response, self._options.timeout, on_progress)
                         break
                     _check_redirect(request, response.next_request)
                     request = response.next_request
@@ -263,7 +283,9 @@ class Connection:
                     await response.aclose()
             else:
                 raise ConnectionFailed(f"{url} redirects more than {MAX_REDIRECTS} times.", url=url)
-        answered = HTTPResponse(response.status_code, _lower(response.headers), body, url)
+        answered = HTTPResponse(response.status_code, _lower(response.headers), content, url)
+        if answered.request_id != request_id and answered.request_id in self._sent_ids:  # a faulty proxy
+            raise httpx.RemoteProtocolError("it sent the answer to another request", request=request)
         wait_until_reset = parse_rate_limit(answered.headers)
         if wait_until_reset is not None:
             self._not_before = max(self._not_before, loop.time() + wait_until_reset)
@@ -278,14 +300,11 @@ class Connection:
         if self._options.on_retry:
             self._options.on_retry(notice)
         else:
-            import logging
-
             reason = notice.reason.rstrip(".")
             logging.getLogger("fieldgate_client").warning("%s. Trying again in %.1f s.", reason, notice.pause)
 
     async def _send_head(self, client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
         """Send the request and wait for the head of the response: also one that a server announces for ever."""
-        import anyio
         import httpx
 
         # Sending a body can take long. (`asyncio.wait_for` of Python 3.10 and 3.11 can lose a cancellation.)
@@ -296,38 +315,15 @@ class Connection:
         except TimeoutError:
             raise httpx.ReadTimeout("no answer in time", request=request) from None
 
-    def _check_request_id(self, response: HTTPResponse, request_id: str) -> None:
-        """Refuse the answer to another request of this client, which a faulty proxy can deliver.
-
-        Some servers send the id of the request back, others one of their own for each answer. Some proxies set the same
-        id everywhere, which says nothing then.
-        """
-        answer_id, answers = response.request_id, self._answers
-        found = (response.url, hash(response.body))
-        known = answers.get(answer_id, found)
-        if not answer_id or known is None:
-            return
-        is_other_url = known[0] != response.url
-        is_repeated = is_other_url and known[1] == found[1]
-        if is_repeated or (answer_id != request_id and answer_id in self._sent_ids):
-            raise ValueError("it is the answer to another request")
-        answers[answer_id] = None if is_other_url else found
-        if len(answers) > MAX_REMEMBERED_IDS:
-            del answers[next(iter(answers))]
-
     def _opened(self, loop: asyncio.AbstractEventLoop) -> tuple[httpx.AsyncClient, asyncio.Semaphore]:
         """Client and semaphore of this event loop. Those of another one, as of a parent process, cannot be used."""
-        import asyncio
-
         if self._loop is not loop or self._semaphore is None:
-            self._former_client, self._client = self._client, None  # kept: its sockets may be those of the parent
-            self._loop, self._semaphore, self._not_before = loop, asyncio.Semaphore(self._options.max_concurrent), 0.0
+            self._client, self._not_before = None, 0.0
+            self._loop, self._semaphore = loop, asyncio.Semaphore(self._options.max_concurrent)
         return self._client or self._open(), self._semaphore
 
     def _open(self) -> httpx.AsyncClient:
         import httpx
-
-        from fieldgate_client.certificates import LazyCertificates
 
         options = self._options
         is_compressed = options.compression if options.compression is not None else not is_loopback(self.server)
@@ -343,8 +339,9 @@ class Connection:
             limits=httpx.Limits(
                 max_connections=options.max_concurrent, max_keepalive_connections=options.max_concurrent
             ),
-            cookies=_no_cookies(),
-            verify=LazyCertificates() if options.verify is True else options.verify,
+            # KoboToolbox remembers the first language in a cookie, which then wins over Accept-Language.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+            verify=options.verify,
             transport=options.transport,
         )
         return self._client
@@ -355,13 +352,6 @@ def _checked_token(token: str) -> str:
     if not all("!" <= character <= "~" for character in token):
         raise InvalidToken("The token must consist of ASCII letters, digits and punctuation, without spaces.")
     return token
-
-
-def _no_cookies() -> CookieJar:
-    """KoboToolbox remembers the first language in a cookie, which then wins over Accept-Language."""
-    from http.cookiejar import CookieJar, DefaultCookiePolicy
-
-    return CookieJar(DefaultCookiePolicy(allowed_domains=()))
 
 
 def _check_redirect(request: httpx.Request, target: httpx.Request) -> None:
@@ -396,5 +386,9 @@ def _is_json(response: HTTPResponse) -> bool:
     return "json" in response.headers.get("content-type", "json")
 
 
-def _after(problem: str, attempts: int) -> str:
-    return f"{problem}, {attempts} times" if attempts > 1 else problem
+def _unreachable(reason: str, method: str, url: str, error: Exception, attempts: int) -> ConnectionFailed:
+    import httpx
+
+    if method != "GET" and not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+        reason += ". It is not known whether the server received the request"
+    return ConnectionFailed(f"{reason}, {attempts} times" if attempts > 1 else reason, url=url, attempts=attempts)

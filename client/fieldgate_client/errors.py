@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
 
 import msgspec
 
 from fieldgate_client.terminal_text import clean_line, clean_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MAX_TEXT_CHARS = 500  # of a message that is not JSON of this API
 MAX_REQUEST_ID_CHARS = 200
@@ -188,8 +187,6 @@ def _texts(value: Any) -> list[str]:
 
 
 def _phrase(status: int) -> str:
-    from http import HTTPStatus
-
     try:
         return f"The server answered: {HTTPStatus(status).phrase}."
     except ValueError:

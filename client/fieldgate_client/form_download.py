@@ -5,18 +5,15 @@ from __future__ import annotations
 from http import HTTPStatus
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 from zipfile import is_zipfile
 
+from fieldgate_client.connection import Connection
 from fieldgate_client.errors import InvalidRequest, UnexpectedResponse
 from fieldgate_client.exports.output_file import OutputFile
+from fieldgate_client.records import Asset
+from fieldgate_client.response_body import ByteProgress
 from fieldgate_client.sharing import asset_uid
-
-if TYPE_CHECKING:
-    from fieldgate_client.connection import Connection
-    from fieldgate_client.records import Asset
-    from fieldgate_client.response_body import ByteProgress
 
 
 async def download_form(
@@ -36,7 +33,9 @@ async def download_form(
             url=response.url,
         )
     try:
-        _write(file, response.body)
+        with OutputFile(file) as output:
+            output.file.write(response.body)
+            output.commit()
     except OSError as error:
         raise InvalidRequest(f"{file} cannot be written: {error.strerror or error}.") from None
     return file
@@ -49,12 +48,3 @@ def _checked(path: str | Path) -> Path:
     if not file.parent.is_dir():
         raise InvalidRequest(f"There is no folder {file.parent}.")
     return file
-
-
-def _write(file: Path, content: bytes) -> None:
-    output = OutputFile(file)
-    try:
-        output.file.write(content)
-        output.commit()
-    finally:
-        output.discard()

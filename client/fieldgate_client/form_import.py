@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
+import anyio
 import msgspec
 
+from fieldgate_client.connection import Connection, HTTPResponse
 from fieldgate_client.errors import FieldgateError, InvalidRequest, NotAllowed, NotFound
-from fieldgate_client.multipart import MultipartBody, UploadProgress
-from fieldgate_client.problem_table import format_problems
 from fieldgate_client.records import Asset, Import, Problem
 from fieldgate_client.server_url import API_ROOT, identifier
-from fieldgate_client.terminal_text import clean_line
-
-if TYPE_CHECKING:
-    from fieldgate_client.connection import Connection, HTTPResponse
+from fieldgate_client.terminal_text import clean_line, clip_text, format_table
 
 MAX_FORM_BYTES = 100 * 1024 * 1024  # servers have lower limits: Fieldgate 25 MiB, if the operator chose no other
 FIRST_PAUSE = 0.2  # seconds between two looks at an import, growing
 LONGEST_PAUSE = 3.0
 MAX_MESSAGE_CHARS = 2000  # KoboToolbox lists all its URLs in some messages
+MAX_PLACE_CHARS = 32  # of the name of a sheet or column
+MAX_SHOWN_PROBLEMS = 200
 _RUNNING = frozenset({"created", "processing"})
 _ASSET_LISTS = ("created", "updated")
 
 ImportProgress = Callable[[Import], None]
+UploadProgress = Callable[[int, int], None]  # bytes sent, bytes in all
 
 
 class ImportFailed(FieldgateError):
@@ -130,8 +132,7 @@ async def send_form(
     """Upload a form, and return the uid of the import."""
     is_fieldgate = await connection.is_fieldgate()
     fields = upload.fields(connection.server, is_fieldgate=is_fieldgate)
-    body = MultipartBody(fields, upload.filename, upload.content, on_progress)
-    headers = {"Content-Type": body.content_type, "Content-Length": str(body.size), "Idempotency-Key": uuid.uuid4().hex}
+    headers = {"Idempotency-Key": uuid.uuid4().hex}
     if language:
         headers["Accept-Language"] = language
 
@@ -139,19 +140,39 @@ async def send_form(
         return msgspec.json.decode(response.body, type=Import, strict=False).uid
 
     # KoboToolbox does not know the key: a repeated request would import the form twice.
-    return await connection.upload("imports/", body.chunks, headers, parse, is_repeatable=is_fieldgate)
+    return await connection.upload(
+        "imports/",
+        fields,
+        lambda: (upload.filename, _SentFile(upload.content, on_progress)),
+        headers,
+        parse,
+        is_repeatable=is_fieldgate,
+    )
+
+
+class _SentFile(BytesIO):
+    """A file that tells how much of it was read. After a lost connection, progress begins again."""
+
+    def __init__(self, content: bytes, on_progress: UploadProgress | None) -> None:
+        super().__init__(content)
+        self._total = len(content)
+        self._on_progress = on_progress
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        chunk = super().read(size)
+        if chunk and self._on_progress:
+            self._on_progress(self.tell(), self._total)
+        return chunk
 
 
 async def wait_for_import(
     connection: Connection,
     uid: str,
     language: str = "",
-    timeout: float | None = None,
+    timeout: float | None = None,  # noqa: ASYNC109 -- that of the caller
     on_status: ImportProgress | None = None,
 ) -> ImportResult:
     """Wait until an import has ended; return its assets or raise `ImportFailed`."""
-    import anyio
-
     try:
         with anyio.fail_after(timeout):
             return await _wait(connection, uid, language, on_status)
@@ -207,3 +228,20 @@ def _problem(entry: Any) -> Problem:
         return msgspec.convert(entry, Problem, strict=False)
     except msgspec.ValidationError:
         return Problem(message=str(entry)[:MAX_MESSAGE_CHARS])
+
+
+def format_problems(problems: Sequence[Problem], width: int | None = None, title: str = "problem") -> str:
+    """A table with sheet, row, column and message, for the width of the terminal."""
+    rows = [
+        [
+            clip_text(clean_line(each.sheet or ""), MAX_PLACE_CHARS),
+            "" if each.row is None else str(each.row),
+            clip_text(clean_line(each.column or ""), MAX_PLACE_CHARS),
+            clip_text(clean_line(each.message), MAX_MESSAGE_CHARS),
+        ]
+        for each in problems[:MAX_SHOWN_PROBLEMS]
+    ]
+    width = width or shutil.get_terminal_size((100, 24)).columns
+    table = format_table(["sheet", "row", "column", title], rows, width)
+    more = len(problems) - MAX_SHOWN_PROBLEMS
+    return f"{table}\n… and {more} more" if more > 0 else table

@@ -6,11 +6,11 @@ as once, so these requests are repeated after a lost connection.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
 
+from fieldgate_client.connection import Connection, HTTPResponse
 from fieldgate_client.errors import (
     ConnectionFailed,
     FieldgateError,
@@ -22,9 +22,6 @@ from fieldgate_client.errors import (
 from fieldgate_client.records import Assignment, Effect
 from fieldgate_client.server_url import API_ROOT, last_path_segment
 from fieldgate_client.sharing_records import SharingIncomplete, SharingResult, SharingStep, UserPermissions
-
-if TYPE_CHECKING:
-    from fieldgate_client.connection import Connection, HTTPResponse
 
 PARTIAL = "partial_submissions"
 

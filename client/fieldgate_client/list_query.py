@@ -11,10 +11,10 @@ import msgspec
 
 from fieldgate_client.connection import Connection, HTTPResponse
 from fieldgate_client.errors import InvalidRequest, UnexpectedResponse
-from fieldgate_client.pages import OFFSET_NAMES, NotAList, Page, parse_page
+from fieldgate_client.pages import OFFSET_NAMES, Page, parse_page
 from fieldgate_client.server_url import API_ROOT
 from fieldgate_client.since import check_page_of_changes, since_parameters
-from fieldgate_client.walk import Walk, WalkOptions, WalkPosition
+from fieldgate_client.walk import Walk, WalkOptions
 
 Record = TypeVar("Record")
 
@@ -45,7 +45,6 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
     # Filters by name, which are looked up by the first request.
     resolve_names: Callable[[], Awaitable[list[tuple[str, str]]]] | None = None
     since: datetime | None = None  # only what changed at or after this time
-    page_type: Any = msgspec.Raw  # what the records of a page are: JSON, or decoded with the page
 
     async def fetch_page(self, offset: int, limit: int, ordering: str = "") -> Page:
         dropped = PAGE_NAMES | ({"ordering"} if ordering else set())
@@ -57,12 +56,7 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
         parameters += [("limit", str(limit)), *((name, str(offset)) for name in OFFSET_NAMES)]
 
         def parse(response: HTTPResponse) -> Page:
-            try:
-                return parse_page(response.body, response.headers, offset, limit, self.page_type)
-            except NotAList:
-                if self.page_type is not msgspec.Raw:
-                    self.decode(parse_page(response.body, response.headers, offset, limit).records)
-                raise
+            return parse_page(response.body, response.headers, offset, limit)
 
         page = await self.connection.fetch(self.path, parameters, parse, language=self.language)
         if page.ignored_parameters:
@@ -92,7 +86,7 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
 
     def decode(self, records: list[msgspec.Raw]) -> list[Record]:
         """Records of the type of this list."""
-        decode = self.decoder().decode
+        decode = msgspec.json.Decoder(self.record_type, strict=False).decode  # some servers send numbers as text
         try:
             return [decode(record) for record in records]
         except (ValueError, RecursionError) as error:
@@ -100,27 +94,13 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
                 f"A record of {self.path} is not as expected: {error}. Read it with client.list({self.path!r})."
             ) from None
 
-    def decoded(self) -> ListQuery[Record]:
-        """The same list, with pages of decoded records instead of JSON."""
-        return msgspec.structs.replace(self, page_type=self.record_type)
-
     @property
     def name(self) -> str:
         """The path below `/api/v2/`, such as `event/`."""
         return self.path.removeprefix(API_ROOT).strip("/") + "/"
 
-    async def resolved(self) -> ListQuery[Record]:
-        """The same list with filters by number instead of by name."""
-        parameters = (*self.parameters, *await self._named_filters())
-        return msgspec.structs.replace(self, parameters=parameters, resolve_names=None)
-
-    def replace_parameters(self, **changed: str) -> ListQuery[Record]:
-        """The same list with other values of some parameters."""
-        kept = tuple(pair for pair in self.parameters if pair[0] not in changed)
-        return msgspec.structs.replace(self, parameters=(*kept, *changed.items()))
-
-    def walk(self, *, is_fixed: bool = False, position: WalkPosition | None = None) -> Walk:
-        """Read the whole list. `is_fixed`: in an order that never changes, if the server has one."""
+    def walk(self) -> Walk:
+        """Read the whole list."""
         fixed_ordering = _FIXED_ORDERINGS.get(self.name, "")
         wanted = dict(self.parameters).get("ordering", "")
         return Walk(
@@ -131,17 +111,18 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
                 self.start,
                 self.stop,
                 fixed_ordering,
-                is_fixed or (bool(wanted) and wanted == fixed_ordering),
+                is_fixed=bool(wanted) and wanted == fixed_ordering,
             ),
-            position,
         )
 
     async def count(self) -> int | None:
-        page = await self.fetch_page(self.start, 1)
-        if page.count is None:
+        return self.count_in_part((await self.fetch_page(self.start, 1)).count)
+
+    def count_in_part(self, count: int | None) -> int | None:
+        """How many records this part has, if the whole list has `count`."""
+        if count is None:
             return None
-        end = page.count if self.stop is None else min(page.count, self.stop)
-        return max(0, end - self.start)
+        return max(0, (count if self.stop is None else min(count, self.stop)) - self.start)
 
     def part(self, start: int, stop: int | None) -> ListQuery[Record]:
         """A part of this part."""
@@ -151,6 +132,3 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
         return msgspec.structs.replace(
             self, start=new_start, stop=new_stop if new_stop is None else max(new_start, new_stop)
         )
-
-    def decoder(self) -> msgspec.json.Decoder[Record]:
-        return msgspec.json.Decoder(self.record_type, strict=False)  # some servers send numbers as text

@@ -6,8 +6,10 @@ kept for the life of the client.
 
 from __future__ import annotations
 
+import asyncio
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -88,8 +90,6 @@ class NameList:
 
     def suggest(self, text: str) -> list[str]:
         """Titles of records with similar names, or with names that have a word with this beginning."""
-        from difflib import get_close_matches
-
         folded = _folded(text)
         containing = [name for name in self._by_name if f" {folded}" in f" {_words(name)}"] if folded else []
         names = [*containing, *get_close_matches(folded, self._by_name, n=MAX_SUGGESTIONS, cutoff=0.6)]
@@ -99,8 +99,6 @@ class NameList:
 
 class NameResolver:
     def __init__(self, read_list: ReadList, is_fieldgate: IsFieldgate, language: str) -> None:
-        import asyncio
-
         self._read_list = read_list
         self._is_fieldgate = is_fieldgate
         self._languages = [*dict.fromkeys([language or "en", "en"])]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from types import TracebackType
+from typing import Protocol
 
 import msgspec
 
-if TYPE_CHECKING:
-    import asyncio
-    from types import TracebackType
-
-    from fieldgate_client.pages import Page
+from fieldgate_client.pages import Page
 
 
 class PageSource(Protocol):
@@ -81,8 +79,6 @@ class PageStream:
         self._is_done = False
 
     def _prefetch(self) -> None:
-        import asyncio
-
         most = self._options.concurrency if self.step else 1
         while len(self._tasks) < most and self._is_wanted(self._next_offset):
             limit = self._limit
@@ -123,8 +119,6 @@ class PageStream:
         self.end = max(self.end, page.end)
 
     async def _cancel(self) -> None:
-        import asyncio
-
         tasks = [*self._tasks]
         self._tasks.clear()
         for task in tasks:

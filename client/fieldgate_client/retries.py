@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import re
+from collections.abc import Mapping
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from email.utils import parsedate_to_datetime
 
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 RETRY_STATUSES = frozenset({408, 425, 429, *range(500, 600)})
 MAX_RETRY_AFTER_SECONDS = 10 * 60
@@ -29,8 +28,6 @@ class RetryPolicy(msgspec.Struct, frozen=True):
 
     def pause(self, attempt: int, retry_after: float | None) -> float:
         """Seconds to wait after this failed attempt, counted from 0. The server's own wish is honoured."""
-        import random
-
         backoff = min(self.first_pause * 2.0**attempt, self.longest_pause) * random.uniform(0.5, 1)  # noqa: S311 -- jitter
         return backoff if retry_after is None else min(retry_after, MAX_RETRY_AFTER_SECONDS) + backoff / 10
 
@@ -65,8 +62,6 @@ def parse_rate_limit(headers: Mapping[str, str]) -> float | None:
 
 
 def parse_http_date(text: str) -> datetime | None:
-    from email.utils import parsedate_to_datetime
-
     try:
         parsed = parsedate_to_datetime(text)
         return parsed.replace(tzinfo=timezone.utc) if parsed.tzinfo is None else parsed.astimezone(timezone.utc)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from fieldgate_client import kobo_sharing
+from fieldgate_client.connection import Connection, HTTPResponse
 from fieldgate_client.errors import InvalidRequest, NotFound, UnexpectedResponse, UnsupportedByServer
 from fieldgate_client.records import Asset
 from fieldgate_client.server_url import identifier
 from fieldgate_client.sharing_records import Explanation, SharingResult, SharingStep, WhatIf
-
-if TYPE_CHECKING:
-    from fieldgate_client.connection import Connection, HTTPResponse
 
 Result = TypeVar("Result")
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Sequence
+from itertools import zip_longest
 
 # Escape sequences as a whole: CSI such as colours, OSC such as titles and links, and those of two characters.
 _ESCAPES = re.compile(
@@ -11,6 +14,8 @@ _ESCAPES = re.compile(
 # Control characters but for tab and newline, changes of direction that reorder a line, and halves of characters.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\ud800-\udfff\ufeff]")
 _ELLIPSIS = "…"
+_MIN_WRAPPED_CHARS = 20
+_GAP = "  "
 
 
 def clean_text(text: str) -> str:
@@ -73,10 +78,22 @@ def _split_at(text: str, width: int) -> tuple[str, str]:
 
 
 def _character_width(character: str) -> int:
-    import unicodedata
-
     if character < "\u0300":
         return 1
     if unicodedata.category(character) in ("Mn", "Me", "Cf") or "\u1160" <= character <= "\u11ff":
         return 0
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+
+
+def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> str:
+    """A table of text. Cells of wide columns are wrapped, so that it fits the width of the terminal if possible."""
+    cells = [[clean_line(cell) for cell in row] for row in [columns, *rows]]
+    widths = [max(display_width(row[number]) for row in cells) for number in range(len(columns))]
+    while sum(widths) > width - len(_GAP) * (len(widths) - 1) and max(widths) > _MIN_WRAPPED_CHARS:
+        widths[widths.index(max(widths))] -= 1
+    lines = []
+    for row in cells:
+        wrapped = [wrap_text(cell, size) for cell, size in zip(row, widths, strict=True)]
+        for parts in zip_longest(*wrapped, fillvalue=""):
+            lines.append(_GAP.join(map(pad_text, parts, widths)).rstrip())
+    return "\n".join(lines)

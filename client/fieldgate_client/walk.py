@@ -16,29 +16,23 @@ If none of these holds after some passes, `IncompleteList` is raised after the l
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
+from datetime import datetime
 from itertools import compress
-from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from fieldgate_client.errors import IncompleteList
 from fieldgate_client.page_stream import PageSource, PageStream, StreamOptions
-from fieldgate_client.seen_keys import SeenKeys
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-    from datetime import datetime
-
-    from fieldgate_client.pages import Page
-    from fieldgate_client.seen_keys import Key
+from fieldgate_client.pages import Key, Page
 
 MAX_PASSES = 8
 MAX_REPEATED_PAGES = 50  # in a row without a new record: the server sends the same page for ever
 MAX_REREADS = 20  # of one place of a list in a fixed order that does not continue what was read
 OVERLAP = 5  # records requested again with the next page, if the server sends no version of the data
 
-Records = list[Any]
+Records = list[msgspec.Raw]
 
 
 class WalkOptions(msgspec.Struct, frozen=True):
@@ -63,23 +57,7 @@ class WalkReport(msgspec.Struct):
     passes: int = 0
     rereads: int = 0  # places of the list that were read again because it had moved
     started_at: datetime | None = None  # of the first page, by the server's clock
-    data_versions: set[str] = msgspec.field(default_factory=set)  # of all pages
-    resumed_at: int = 0  # records that an interrupted run had written before
-    restarted_because: str = ""  # why an interrupted run was not continued
     proof: str = ""  # "unchanged", "ordered" or "counted"; empty until the walk is complete
-
-
-class WalkPosition(msgspec.Struct, frozen=True):
-    """Where an interrupted walk ended: what it returned, and what the server said about the list."""
-
-    keys: SeenKeys
-    last_keys: list[Key]
-    count: int | None
-    data_version: str  # of all its pages; empty if the server sends none
-
-
-class NotContinued(Exception):
-    """The list is not as the interrupted walk left it, so it must be read again from the start."""
 
 
 class _Pass(msgspec.Struct):
@@ -87,23 +65,16 @@ class _Pass(msgspec.Struct):
 
     versions: set[str] = msgspec.field(default_factory=set)
     counts: set[int | None] = msgspec.field(default_factory=set)
-    keys: SeenKeys = msgspec.field(default_factory=SeenKeys)
+    keys: set[Key] = msgspec.field(default_factory=set)
     pages: int = 0
     repeated_pages: int = 0  # in a row
     is_continuous: bool = True
     is_fieldgate: bool = False
     is_endless: bool = False
 
-    @classmethod
-    def after(cls, position: WalkPosition | None) -> _Pass:
-        """A pass that goes on where an interrupted one ended."""
-        if position is None:
-            return cls()
-        return cls({position.data_version}, {position.count}, position.keys.copy(), pages=1)
-
     def note(self, page: Page) -> None:
         self.pages += 1
-        self.repeated_pages = 0 if any(key not in self.keys for key in page.keys) else self.repeated_pages + 1
+        self.repeated_pages = self.repeated_pages + 1 if self.keys.issuperset(page.keys) else 0
         # A count that is too low is followed by some pages more, in case it is an estimate.
         is_beyond = page.has_next and page.count is not None and page.offset > 2 * page.count + 100 * page.step
         self.is_endless = self.repeated_pages > MAX_REPEATED_PAGES or is_beyond
@@ -136,17 +107,13 @@ class _Pass(msgspec.Struct):
 
 
 class Walk:
-    def __init__(
-        self, source: PageSource, options: WalkOptions | None = None, position: WalkPosition | None = None
-    ) -> None:
-        """With a position, return only what comes after it. `NotContinued` is raised where that is not possible."""
+    def __init__(self, source: PageSource, options: WalkOptions | None = None) -> None:
         self._source = source
         self._options = options or WalkOptions()
-        self._position = position
-        self._returned = position.keys.copy() if position else SeenKeys()
+        self._returned: set[Key] = set()
         self._counts: set[int | None] = set()  # of all passes
         self._has_fixed_order = True
-        self.report = WalkReport(received=len(self._returned), resumed_at=len(self._returned))
+        self.report = WalkReport()
 
     async def pages(self) -> AsyncGenerator[Records, None]:
         """Yield the records page by page, each once. Raises `IncompleteList` at the end if some may be missing."""
@@ -162,17 +129,15 @@ class Walk:
                     self.report.proof = "ordered"
                     return
                 can_fix = False
-            this = _Pass.after(self._position)
+            this = _Pass()
             page_size = max(1, options.page_size - number * (options.page_size // 20 + 1))
             async with aclosing(self._read(this, page_size)) as pages:
                 async for records in pages:
                     yield records
             is_fixed = can_fix and this.is_fieldgate
-            self.report.proof = self._proof(this, is_last_resort=not is_fixed or self._position is not None)
+            self.report.proof = self._proof(this, is_last_resort=not is_fixed)
             if self.report.proof:
                 return
-            if self._position:
-                raise NotContinued
             number += 1
             if not is_fixed and (options.is_part or number == MAX_PASSES):
                 raise self._incomplete()
@@ -187,16 +152,13 @@ class Walk:
         last_keys: list[Key] = []
         async with PageStream(self._source, stream_options) as stream:
             end = stream.end
-            if self._position:
-                last_keys, end = self._position.last_keys, options.start + len(self._position.keys)
-                await stream.restart(end - min(OVERLAP, len(last_keys)))
             while (page := await stream.next_page()) is not None:
                 this.note(page)
                 if this.is_endless:
                     raise self._incomplete()
                 overlap = end - page.offset
                 expected = last_keys[len(last_keys) - overlap :] if overlap else []
-                added = this.keys.add_all(page.keys[overlap:])
+                added = _add_keys(this.keys, page.keys[overlap:])
                 if page.keys[:overlap] != expected or not all(added):
                     this.is_continuous = False
                 self.report.duplicates += len(added) - sum(added)
@@ -211,12 +173,11 @@ class Walk:
         Records keep their order, and a page has all records between its first and its last. If one of them was read
         before, then nothing is left out between what was read and the end of this page.
         """
-        options, this, failures = self._options, _Pass.after(self._position), 0
+        options, this, failures = self._options, _Pass(), 0
         self.report.passes += 1
         page_size = max(2, options.page_size)
         stream_options = StreamOptions(page_size, options.concurrency, ordering=options.fixed_ordering, overlap=1)
         async with PageStream(self._source, stream_options) as stream:
-            await stream.restart(len(this.keys) - 1)
             while (page := await stream.next_page()) is not None:
                 this.note(page)
                 if not page.is_fieldgate or "ordering" in page.ignored_parameters:
@@ -224,27 +185,26 @@ class Walk:
                     return
                 if this.is_endless:
                     raise self._incomplete()
-                if page.offset and not any(key in this.keys for key in page.keys):
+                if page.offset and this.keys.isdisjoint(page.keys):
                     failures += 1
                     self.report.rereads += 1
                     if failures > MAX_REREADS:
                         raise self._incomplete()
                     await stream.restart(page.offset - stream.step * failures)
                     continue
-                if any(this.keys.add_all(page.keys)):  # not only what was read again
+                if any(_add_keys(this.keys, page.keys)):  # not only what was read again
                     failures = 0
                 if records := self._not_returned(page):
                     yield records
         if this.is_unchanged and not this.is_whole:
-            raise NotContinued if self._position else self._incomplete()
+            raise self._incomplete()
 
     def _not_returned(self, page: Page) -> Records:
         report = self.report
         report.count = page.count
-        report.data_versions.add(page.data_version)
         if report.started_at is None:
             report.started_at = page.timestamp
-        added = self._returned.add_all(page.keys)
+        added = _add_keys(self._returned, page.keys)
         records = page.records if all(added) else list(compress(page.records, added))
         self.report.received += len(records)
         return records
@@ -269,3 +229,12 @@ class Walk:
             received=self.report.received,
             count=self.report.count,
         )
+
+
+def _add_keys(known: set[Key], keys: Iterable[Key]) -> list[bool]:
+    """Add keys; return for each whether it is new."""
+    added = []
+    for key in keys:
+        added.append(key not in known)
+        known.add(key)
+    return added

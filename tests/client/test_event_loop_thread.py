@@ -5,7 +5,7 @@ import gc
 import multiprocessing
 import signal
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
 from multiprocessing.queues import SimpleQueue
 from typing import Any
@@ -73,7 +73,7 @@ def test_a_callback_cannot_wait_for_the_client(server: LoopbackServer) -> None:
     async def iterating_callback() -> None:
         next(thread.iterate(numbers()))
 
-    async def numbers() -> AsyncIterator[int]:
+    async def numbers() -> AsyncGenerator[int, None]:
         yield 1
 
     for each in (callback, iterating_callback):
@@ -82,35 +82,12 @@ def test_a_callback_cannot_wait_for_the_client(server: LoopbackServer) -> None:
     thread.stop()
 
 
-@pytest.mark.parametrize("is_scheduled", [True, False])
-def test_an_interrupt_while_a_page_is_requested(
-    server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, *, is_scheduled: bool
-) -> None:
-    """Ctrl-C can arrive inside of the call that hands the request over to the loop, before and after it did."""
-    with Client(server.base_url, page_size=5) as client:
-        records = iter(client.list("event/"))
-        next(records)
-        loop = client._loop._running_loop()
-        schedule = loop.call_soon_threadsafe
-
-        def interrupted(*call: Any) -> None:
-            monkeypatch.undo()
-            if is_scheduled:
-                schedule(*call)
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(loop, "call_soon_threadsafe", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            list(records)
-        assert len([*client.list("event/")]) == RECORDS
-
-
 def test_an_iterator_that_does_not_end_when_it_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     """The interrupt is what the caller sees, not that the iterator cannot be closed."""
     monkeypatch.setattr(event_loop_thread, "CANCEL_SECONDS", 0.01)
     thread, is_waiting, may_end = EventLoopThread(), threading.Event(), threading.Event()
 
-    async def stubborn() -> AsyncIterator[int]:
+    async def stubborn() -> AsyncGenerator[int, None]:
         is_waiting.set()
         while not may_end.is_set():
             with suppress(asyncio.CancelledError):

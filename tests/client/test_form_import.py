@@ -116,7 +116,7 @@ async def test_problems_have_their_place(site: ClientService, tmp_path: Path) ->
     assert problem.code
     lines = str(error).splitlines()
     assert lines[1].split() == ["sheet", "row", "column", "problem"]
-    assert lines[2].startswith("survey    3  type    ")
+    assert lines[2].startswith("survey  3    type    ")
     assert "nolist" in lines[2]
     assert (error.record.status, error.status) == ("error", 200)
     assert error.request_id

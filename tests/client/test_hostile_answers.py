@@ -287,9 +287,8 @@ async def test_a_proxy_that_sets_one_request_id_everywhere() -> None:
                 assert [record["id"] async for record in client.list("event/")] == [*range(100)]
 
 
-@pytest.mark.parametrize("has_links", [True, False])
-async def test_the_answer_to_an_earlier_request_is_refused(has_links: bool) -> None:
-    """The server gives answers ids of its own. The last page, which has no next one, is sent twice."""
+async def test_the_answer_to_an_earlier_request_is_refused() -> None:
+    """The last page, which has no next one, is sent twice."""
     answers: dict[int, Reply] = {}
 
     def respond(request: ReceivedRequest) -> Reply:
@@ -300,10 +299,9 @@ async def test_the_answer_to_an_earlier_request_is_refused(has_links: bool) -> N
             answers[50] = answers[90]
             return answers[90]
         last = {"next": None} if offset + limit >= 100 else {}
-        previous = f"/?limit={limit}&offset={offset - limit}" if has_links and offset else None
+        previous = f"/?limit={limit}&offset={offset - limit}" if offset else None
         reply = envelope(offset, limit, range(offset, offset + limit), **last, previous=previous)
-        own_id = () if has_links else (("X-Request-Id", f"answer {offset}"),)
-        answers[offset] = msgspec.structs.replace(reply, headers=(*own_id, ("Fieldgate-Data-Version", "1")))
+        answers[offset] = msgspec.structs.replace(reply, headers=(("Fieldgate-Data-Version", "1"),))
         return answers[offset]
 
     with LoopbackServer(respond) as server:

@@ -21,13 +21,9 @@ from fieldgate_client import Client, FieldgateError
 from fieldgate_client.cli.exit_codes import ExitCode, describe_error
 from fieldgate_client.exports.flatten import flatten
 
-from fieldgate.accounts.store import AccountStore, NewUser
-from fieldgate.cli.events import create_demo_events
-from fieldgate.db import Database, DataVersions
-from fieldgate.events.store import EventStore
+from tests.client.cli.conftest import fill_database
 from tests.client.document_blocks import Block, PythonSession, Reader, python_environment, read_blocks
 from tests.client.query_texts import QueryText, read_m, read_r
-from tests.databases import prepare_database
 from tests.processes import ServerProcess
 
 ROOT = Path(__file__).parent.parent.parent
@@ -58,27 +54,18 @@ class DemoServer(NamedTuple):
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
     """What `make serve` starts, with fewer events and two more users."""
     data = tmp_path_factory.mktemp("demo")
-    asyncio.run(_fill_database(data))
+    asyncio.run(fill_database(data, EVENTS, "amina", "omar"))
     with ServerProcess(data, "--demo") as process:
         python = PythonSession()
         yield DemoServer(process.base_url, process.printed_value("token"), python)
         python.close()
 
 
-async def _fill_database(data: Path) -> None:
-    database = Database(f"sqlite:///{data / 'fieldgate.db'}")
-    await prepare_database(database)
-    versions = DataVersions(database)
-    for username in ("amina", "omar"):
-        await AccountStore(database, versions).create_user(NewUser(username=username, password_hash=""))
-    await create_demo_events(database, EventStore(database, versions), EVENTS)
-    await database.close()
-
-
 def _is_installation(block: Block) -> bool:
     return "pip install" in block.text
 
 
+@pytest.mark.nightly
 def test_examples_of_the_readme(server: DemoServer, tmp_path: Path) -> None:
     blocks = [block for block in read_blocks(README) if not _is_installation(block)]
     reader = server.reader(tmp_path)
@@ -93,13 +80,13 @@ def test_examples_of_the_readme(server: DemoServer, tmp_path: Path) -> None:
         "floods.parquet",
         "floods.ndjson",
         "floods.geojson",
-        "africa.ndjson",
         "small.csv",
         "names.xlsx",
     ):
         assert (tmp_path / name).stat().st_size > 1000, name
 
 
+@pytest.mark.nightly
 def test_recipes(server: DemoServer, tmp_path: Path) -> None:
     (tmp_path / "visit.csv").write_text(FORM)
     with Client(server.base_url, server.token) as client:
@@ -114,6 +101,7 @@ def test_recipes(server: DemoServer, tmp_path: Path) -> None:
     assert len(reader.ran) >= 14
 
 
+@pytest.mark.nightly
 def test_the_example_in_the_guide(server: DemoServer, tmp_path: Path) -> None:
     reader = server.reader(tmp_path)
     reader.run([block for block in read_blocks(GUIDE) if block.language == "python"])
@@ -134,6 +122,7 @@ def test_examples_can_be_pasted_into_a_prompt(document: Path) -> None:
                 assert not lines[last].strip(), f"{block.place}: no blank line before {lines[last]}"
 
 
+@pytest.mark.nightly
 def test_the_line_for_cron(server: DemoServer, tmp_path: Path) -> None:
     (block,) = (block for block in read_blocks(RECIPES) if block.language == "crontab")
     reader = server.reader(tmp_path)
@@ -198,6 +187,7 @@ PAGED_TEXTS = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("language", "read", "rules"), PAGED_TEXTS)
 @pytest.mark.parametrize("limit", ["", "7"])
 def test_requests_of_other_programs(
@@ -231,6 +221,7 @@ def test_requests_of_other_programs(
     assert all(datetime.fromisoformat(record["disaster_start_date"]) for record in records)
 
 
+@pytest.mark.nightly
 def test_request_of_power_bi(server: DemoServer) -> None:
     text = [block.text for block in read_blocks(RECIPES) if block.language == "m"][1]
     query = read_m(text)

@@ -5,13 +5,7 @@ import inspect
 import pytest
 from fieldgate_client import AsyncClient, Client
 
-# Parts of AsyncClient that `Client` uses, and that need an event loop.
-INNER = {"query", "events_query"}
-METHODS = [
-    name
-    for name, member in inspect.getmembers(AsyncClient, inspect.isfunction)
-    if not name.startswith("_") and name not in INNER
-]
+METHODS = [name for name, _ in inspect.getmembers(AsyncClient, inspect.isfunction) if not name.startswith("_")]
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.client.changing_list import ChangingList
 
-PAGE_SIZES = (1, 2, 7, 50, 1000, 5000)
+PAGE_SIZES = (1, 2, 7, 50, 1000)
 
 
 async def read(walk: Walk) -> list[int]:
@@ -21,7 +21,7 @@ def newest_first(number: int) -> dict[int, int]:
     return {id_: -id_ for id_ in range(number)}
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, 49, 50, 51, 1000, 1001, 2500])
+@pytest.mark.parametrize("number", [0, 1, 49, 50, 51, 301])
 @pytest.mark.parametrize("page_size", PAGE_SIZES)
 @pytest.mark.parametrize("concurrency", [1, 8])
 @pytest.mark.parametrize("has_version", [True, False])

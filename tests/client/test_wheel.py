@@ -23,6 +23,8 @@ from packaging.utils import canonicalize_name
 import fieldgate
 from tests.processes import ServerProcess
 
+pytestmark = pytest.mark.nightly
+
 REPOSITORY = Path(__file__).parent.parent.parent
 CLIENT = REPOSITORY / "client"
 UV = Path(sys.executable).parent / "uv"

@@ -1,25 +1,23 @@
-"""The command `fieldgate-client`: one module per command.
-
-Modules of commands import the client inside of functions, so that --help is fast.
-"""
+"""The command `fieldgate-client`."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-PROG = "fieldgate-client"
+from fieldgate_client.cli.exit_codes import ExitCode
+from fieldgate_client.cli.fetch import expand_filters
+from fieldgate_client.cli.parser import PROG, build_parser
+from fieldgate_client.cli.session import Session
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = PROG) -> int:
     """Run a command and return its exit code."""
-    from fieldgate_client.cli.exit_codes import ExitCode
-    from fieldgate_client.cli.filter_options import expand_filters
-    from fieldgate_client.cli.parser import build_parser
-    from fieldgate_client.cli.session import Session
-
     try:
         options = build_parser(prog).parse_args(expand_filters(sys.argv[1:] if arguments is None else arguments))
     except SystemExit as ended:  # --help, --version, or wrong arguments, which are printed
@@ -31,16 +29,13 @@ def main(arguments: Sequence[str] | None = None, prog: str = PROG) -> int:
             sys.stdout.flush()
             return code
     except KeyboardInterrupt:
-        is_resumable = getattr(options, "resume", False)
-        session.output.note(f"Interrupted.{' Run the same command again to continue.' if is_resumable else ''}")
+        session.output.note("Interrupted.")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         _discard_output()
         return ExitCode.OK
     except Exception as error:
         if options.debug:
-            import traceback
-
             session.output.print_traceback(traceback.format_exc())
         return session.report_error(error)
 
@@ -48,9 +43,6 @@ def main(arguments: Sequence[str] | None = None, prog: str = PROG) -> int:
 @contextmanager
 def _interrupted_by_sigterm() -> Iterator[None]:
     """A supervisor that ends the command leaves no temporary files behind either."""
-    import signal
-    import threading
-
     is_ours = threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGTERM")
     if not is_ours:
         yield

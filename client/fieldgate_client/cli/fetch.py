@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import gzip
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from fieldgate_client.cli.common_options import FILES, add_server_options, completes, day, whole_number
 from fieldgate_client.cli.exit_codes import ExitCode, UsageError
-from fieldgate_client.cli.progress import show_progress
-from fieldgate_client.cli.session import LONG_RETRIES
+from fieldgate_client.cli.output import ProgressDisplay, TerminalFile, show_progress
+from fieldgate_client.cli.session import (
+    FILES,
+    LONG_RETRIES,
+    Command,
+    Session,
+    add_server_options,
+    completes,
+    day,
+    whole_number,
+)
+from fieldgate_client.client import Client, RecordList
+from fieldgate_client.exports.output_file import OutputFile
+from fieldgate_client.server_url import parse_list_url
 
-if TYPE_CHECKING:
-    from fieldgate_client.cli.progress import ProgressDisplay
-    from fieldgate_client.cli.session import Session
-    from fieldgate_client.client import Client
-    from fieldgate_client.lists import RecordList
-
-SUMMARY = "read a complete list into a file"
-DESCRIPTION = """\
-Read all records of a list. The file is complete, or it is not written: a list that
-changes while it is read is read again, or exit code 5 says that it is incomplete."""
-EXAMPLES = """\
-examples:
-  %(prog)s https://field.example/api/v2/event/ --type Flood --region Africa --out floods.csv
-  %(prog)s event/ --columns name,countries.name,disaster_start_date --out events.xlsx
-  %(prog)s 'https://goadmin.ifrc.org/api/v2/event/?dtype=12' --out floods.xlsx
-  %(prog)s event/ --server field --country KEN --country Chad --out - | head
-  %(prog)s assets/ --filter q=visit --out forms.ndjson
-  %(prog)s event/ --out events.ndjson --update     (every night: only what changed)
-"""
 FORMATS = {
     ".ndjson": "ndjson",
     ".jsonl": "ndjson",
@@ -49,9 +42,11 @@ GZIP = ".gz"
 # Parameters that this command sets itself.
 _PAGE_PARAMETERS = frozenset({"limit", "offset", "start", "page", "page_size", "format"})
 _EVENT_LISTS = frozenset({"event", "api/v2/event"})
+# Filters of the server with two underscores cannot be confused with options.
+_FILTER = re.compile(r"--([A-Za-z][A-Za-z0-9_]*__[A-Za-z0-9_]+)(=.*)?", re.DOTALL)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", help="URL of a list, also with filters, or a path such as event/")
     completes(
         parser.add_argument(
@@ -74,10 +69,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--bom", action="store_true", help="begin a CSV file with a byte order mark, for Excel")
     _add_filters(parser)
-    runs = parser.add_argument_group("repeated and interrupted runs")
-    runs.add_argument("--since", metavar="TIME", help="only events that changed since then, such as 2026-01-31")
-    runs.add_argument("--update", action="store_true", help="bring an NDJSON file up to date: read what changed")
-    runs.add_argument("--resume", action="store_true", help="continue an interrupted run, NDJSON only")
     speed = parser.add_argument_group("requests")
     speed.add_argument(
         "--page-size", type=whole_number(1, 100_000), metavar="N", help="records per request, default 1000"
@@ -117,11 +108,12 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--start-date-from", type=day, metavar="DATE", help="events that began on this day or later")
     group.add_argument("--start-date-to", type=day, metavar="DATE", help="events that began on this day or earlier")
+    group.add_argument("--since", metavar="TIME", help="events that changed since then, such as 2026-01-31")
     group.add_argument("--search", metavar="WORDS", help="records with these words")
     group.add_argument("--ordering", metavar="FIELD", help="order of the records; descending: --ordering=-FIELD")
 
 
-def run(session: Session) -> int:
+def fetch(session: Session) -> int:
     options = session.options
     file_format = choose_format(options)
     url, path, query = split_address(options.url)
@@ -131,10 +123,7 @@ def run(session: Session) -> int:
         session.open_client(url, progress.on_retry) as client,
     ):
         records = open_list(client, path, filters, options.since)
-        if options.update:
-            summary = update_file(records, options.out, progress)
-        else:
-            summary = write_file(records, file_format, options, progress)
+        summary = write_file(records, file_format, options, progress)
         is_public = not client.has_token and is_event_list(path)
     if not options.quiet:
         session.output.note(summary)
@@ -153,12 +142,6 @@ def choose_format(options: argparse.Namespace) -> str:
         raise UsageError(f"{chosen} cannot be written to standard output. Name a file with --out.")
     if is_gzip(options.out) and chosen not in STREAMED_FORMATS:
         raise UsageError(f"{chosen} cannot be written with the ending {GZIP}. Use .ndjson{GZIP} or .csv{GZIP}.")
-    if (options.resume or options.update) and (options.out == "-" or is_gzip(options.out) or chosen != "ndjson"):
-        raise UsageError("--resume and --update need an NDJSON file, such as --out events.ndjson.")
-    if options.resume and options.update:
-        raise UsageError("Use --resume or --update, not both.")
-    if options.update and options.since:
-        raise UsageError("--update knows since when. Leave out --since.")
     if options.bom and chosen != "csv":
         raise UsageError("--bom is for CSV files.")
     if options.columns and chosen not in TABLE_FORMATS:
@@ -178,8 +161,6 @@ def chosen_columns(options: argparse.Namespace) -> list[str] | None:
 def split_address(text: str) -> tuple[str, str, list[tuple[str, str]]]:
     """The whole URL if there is one, the path on the server, and the query."""
     if "://" in text:
-        from fieldgate_client.server_url import parse_list_url
-
         address = parse_list_url(text)
         return text, address.path, [*address.query]
     parts = urlsplit(text)
@@ -251,18 +232,12 @@ def open_list(client: Client, path: str, filters: dict[str, Any], since: str | N
 def write_file(
     records: RecordList[Any], file_format: str, options: argparse.Namespace, progress: ProgressDisplay
 ) -> str:
-    columns = chosen_columns(options)
+    table: dict[str, Any] = {"columns": chosen_columns(options)} if file_format in TABLE_FORMATS else {}
+    if file_format == "csv":
+        table["bom"] = options.bom
+    write = getattr(records, f"to_{file_format}")
     with open_target(options.out) as target:
-        if file_format == "ndjson":
-            count = records.to_ndjson(target, resume=options.resume, on_progress=progress.update)
-        elif file_format == "csv":
-            count = records.to_csv(target, columns=columns, bom=options.bom, on_progress=progress.update)
-        elif file_format == "xlsx":
-            count = records.to_xlsx(target, columns=columns, on_progress=progress.update)
-        elif file_format == "parquet":
-            count = records.to_parquet(target, columns=columns, on_progress=progress.update)
-        else:
-            count = records.to_geojson(target, on_progress=progress.update)
+        count = write(target, on_progress=progress.update, **table)
     where = "" if options.out == "-" else f" written to {options.out}"
     return f"{count} record{'' if count == 1 else 's'}{where}"
 
@@ -275,27 +250,47 @@ def is_gzip(out: str) -> bool:
 def open_target(out: str) -> Iterator[Any]:
     """What the list is written to: the name of the file, standard output, or a compressed file."""
     if out == "-":
-        from fieldgate_client.cli.terminal_file import TerminalFile
-
         yield TerminalFile(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
     elif is_gzip(out):
-        import gzip
-
-        from fieldgate_client.exports.output_file import OutputFile
-
-        output = OutputFile(out)
-        try:
+        with OutputFile(out) as output:
             with gzip.GzipFile("", "wb", fileobj=output.file) as compressed:
                 yield compressed
             output.commit()
-        finally:
-            output.discard()
     else:
         yield out
 
 
-def update_file(records: RecordList[Any], out: str, progress: ProgressDisplay) -> str:
-    result = records.update(out, on_progress=progress.update)
-    if result.is_complete_pull:
-        return f"{out}: {result.total} records, all of them read"
-    return f"{out}: {result.total} records, {result.added} added, {result.changed} changed, {result.deleted} deleted"
+def expand_filters(arguments: Sequence[str]) -> list[str]:
+    """The arguments of `fetch`, with `--regions__in 0,2` written as `--filter regions__in=0,2`."""
+    if not arguments or arguments[0] != "fetch":
+        return [*arguments]
+    expanded: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        found = _FILTER.fullmatch(argument)
+        if found is None:
+            expanded.append(argument)
+        elif found[2] is not None:
+            expanded.append(f"--filter={found[1]}{found[2]}")
+        else:
+            value = next(rest, None)
+            expanded.append(argument if value is None else f"--filter={found[1]}={value}")
+    return expanded
+
+
+FETCH = Command(
+    summary="read a complete list into a file",
+    description="""\
+Read all records of a list. The file is complete, or it is not written: a list that
+changes while it is read is read again, or exit code 5 says that it is incomplete.""",
+    examples="""\
+examples:
+  %(prog)s https://field.example/api/v2/event/ --type Flood --region Africa --out floods.csv
+  %(prog)s event/ --columns name,countries.name,disaster_start_date --out events.xlsx
+  %(prog)s 'https://goadmin.ifrc.org/api/v2/event/?dtype=12' --out floods.xlsx
+  %(prog)s event/ --server field --country KEN --country Chad --out - | head
+  %(prog)s assets/ --filter q=visit --out forms.ndjson
+""",
+    add_arguments=_add_arguments,
+    run=fetch,
+)

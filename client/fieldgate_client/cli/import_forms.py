@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from fieldgate_client.cli.common_options import FILES, add_server_options, completes, whole_number
 from fieldgate_client.cli.exit_codes import ExitCode, UsageError
-from fieldgate_client.cli.file_watcher import FileWatcher, wait_for_changes
-from fieldgate_client.cli.progress import show_progress
-from fieldgate_client.cli.session import SHORT_RETRIES
+from fieldgate_client.cli.output import show_progress
+from fieldgate_client.cli.session import (
+    FILES,
+    SHORT_RETRIES,
+    Command,
+    Session,
+    add_server_options,
+    completes,
+    whole_number,
+)
+from fieldgate_client.client import Client
+from fieldgate_client.errors import FieldgateError, InvalidRequest
+from fieldgate_client.form_import import ImportFailed, ImportResult, format_problems
 
-if TYPE_CHECKING:
-    from fieldgate_client.cli.session import Session
-    from fieldgate_client.client import Client
-    from fieldgate_client.form_import import ImportFailed, ImportResult
-
-SUMMARY = "import forms, and show their problems"
-DESCRIPTION = """\
-Import XLSForms from files and folders. Every problem is shown with its sheet, row and
-column. With --watch, a file is imported again each time it is saved, as a new version
-of the same form, until Ctrl-C."""
-EXAMPLES = """\
-examples:
-  %(prog)s household.xlsx
-  %(prog)s household.xlsx --into aBcDeFgHiJkLmNoPqRsTuV
-  %(prog)s forms/ --server field
-  %(prog)s household.xlsx --watch
-"""
 FORM_ENDINGS = frozenset({".xlsx", ".xls", ".xlsm", ".ods", ".csv"})
+POLL_SECONDS = 0.5
+
+Signature = tuple[int, int, int]  # size, time of the last change, number of the file
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     completes(
         parser.add_argument("files", metavar="FILE", nargs="+", help="a form, or a folder with forms"),
         FILES,
@@ -54,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_server_options(parser)
 
 
-def run(session: Session) -> int:
+def import_forms(session: Session) -> int:
     options = session.options
     files = find_forms(options.files)
     if (options.into or options.name) and len(files) != 1:
@@ -104,9 +100,6 @@ class FormImporter:
 
     def import_file(self, file: Path) -> int:
         """Import a file, into the form that it has become before. A refused file does not stop the others."""
-        from fieldgate_client.errors import FieldgateError, InvalidRequest
-        from fieldgate_client.form_import import ImportFailed
-
         options = self._session.options
         try:
             result = self._send(file)
@@ -136,8 +129,6 @@ class FormImporter:
             )
 
     def _print_result(self, file: Path, result: ImportResult) -> None:
-        from fieldgate_client.problem_table import format_problems
-
         for asset in result.assets:
             self._output.print(
                 f"{file}: imported as {asset.name or 'a form without a name'} ({asset.asset_type} {asset.uid})"
@@ -150,8 +141,6 @@ class FormImporter:
             self._output.print(format_problems(result.warnings, self._output.width, "warning"))
 
     def _print_failure(self, file: Path, error: ImportFailed) -> None:
-        from fieldgate_client.problem_table import format_problems
-
         count = _counted(len(error.problems), "problem") if error.problems else error.message
         self._output.print(f"{file}: not imported: {count}")
         if error.problems:
@@ -162,8 +151,6 @@ class FormImporter:
 
 def watch(session: Session, importer: FormImporter, files: list[Path]) -> int:
     """Import at once, then on each save. Only errors of the first import end it."""
-    from fieldgate_client.errors import FieldgateError
-
     watcher = FileWatcher(files)
     watcher.start()
     for file in files:
@@ -184,3 +171,79 @@ def watch(session: Session, importer: FormImporter, files: list[Path]) -> int:
 
 def _counted(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+class FileWatcher:
+    """Notices when files are saved, by looking at their size and time.
+
+    Spreadsheet programs write another file and rename it, so that a file can be missing or incomplete for a moment. A
+    change counts when two looks in a row show the same, and the content is another than before.
+    """
+
+    def __init__(self, files: list[Path]) -> None:
+        self._files = files
+        self._seen: dict[Path, Signature | None] = {}
+        self._known: dict[Path, Signature | None] = {}
+        self._contents: dict[Path, bytes] = {}
+
+    def start(self) -> None:
+        """Take the files as they are now as known."""
+        for file in self._files:
+            self._known[file] = self._seen[file] = _signature(file)
+            self._contents[file] = _digest(file)
+
+    def poll(self) -> list[Path]:
+        """The files that were saved, and have not changed since the poll before."""
+        saved = []
+        for file in self._files:
+            before, now = self._seen[file], _signature(file)
+            self._seen[file] = now
+            if now is None or now != before or now == self._known[file] or not now[0]:
+                continue
+            content = _digest(file)
+            if not content or _signature(file) != now:
+                continue  # it is being written
+            self._known[file] = now
+            if content != self._contents[file]:
+                self._contents[file] = content
+                saved.append(file)
+        return saved
+
+
+def wait_for_changes(watcher: FileWatcher, interval: float = POLL_SECONDS) -> Iterator[Path]:
+    never = threading.Event()
+    while not never.wait(interval):
+        yield from watcher.poll()
+
+
+def _signature(file: Path) -> Signature | None:
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns, status.st_ino
+
+
+def _digest(file: Path) -> bytes:
+    try:
+        return hashlib.sha256(file.read_bytes()).digest()
+    except OSError:
+        return b""
+
+
+IMPORT = Command(
+    summary="import forms, and show their problems",
+    description="""\
+Import XLSForms from files and folders. Every problem is shown with its sheet, row and
+column. With --watch, a file is imported again each time it is saved, as a new version
+of the same form, until Ctrl-C.""",
+    examples="""\
+examples:
+  %(prog)s household.xlsx
+  %(prog)s household.xlsx --into aBcDeFgHiJkLmNoPqRsTuV
+  %(prog)s forms/ --server field
+  %(prog)s household.xlsx --watch
+""",
+    add_arguments=_add_arguments,
+    run=import_forms,
+)

@@ -1,35 +1,35 @@
-"""`login`: check a token and store it for a server, or get one for a user name and password."""
+"""`login`, `logout` and `servers`: tokens for servers, checked and stored, also in exchange for a password."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import re
 import sys
-from typing import TYPE_CHECKING
+from base64 import b64encode
+from contextlib import suppress
+from getpass import getpass
+from typing import Any
 from urllib.parse import urlsplit
 
-from fieldgate_client.cli.common_options import FILES, completes
+import msgspec
+
 from fieldgate_client.cli.exit_codes import ExitCode, UsageError
+from fieldgate_client.cli.session import FILES, SERVER_NAMES, Command, Session, completes
+from fieldgate_client.cli.stored_servers import StoredServer, check_token, config_file, read_token, save_servers
+from fieldgate_client.client import Client
+from fieldgate_client.connection import Connection, ConnectionOptions
+from fieldgate_client.errors import FieldgateError, InvalidRequest, NotAuthenticated, NotFound, UnexpectedResponse
+from fieldgate_client.retries import RetryPolicy
+from fieldgate_client.server_url import is_loopback, parse_server_url
 from fieldgate_client.terminal_text import clean_line
 
-if TYPE_CHECKING:
-    from fieldgate_client.cli.session import Session
-
-SUMMARY = "store the token of a server"
-DESCRIPTION = """\
-Store a token for a server, so that other commands need none. The token is asked for, or
-read from standard input; it is never an argument, as others could see it there. With
---username, a password is asked for and exchanged for a token. The token is checked first,
-then stored in a file that only you can read. It is only ever sent to this server."""
-EXAMPLES = """\
-examples:
-  %(prog)s https://field.example
-  %(prog)s https://field.example --username amina
-  %(prog)s https://kobo.example --name kobo < token.txt
-"""
+# A wrong token is refused everywhere. Which of these exist depends on the server.
+_CHECKED_PATHS = ("account/", "permissions/", "event/")
+_TIMEOUT_SECONDS = 60
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_login_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", nargs="?", help="the server, such as https://field.example")
     parser.add_argument("--name", help="name of the server in --server; default: its host")
     parser.add_argument("--username", metavar="USER", help="log in with a password instead of a token")
@@ -38,11 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--language", metavar="CODE", help="language of messages, such as fr")
 
 
-def run(session: Session) -> int:
-    from fieldgate_client.cli.stored_servers import StoredServer, config_file, save_servers
-    from fieldgate_client.cli.token_check import check_server, exchange_password
-    from fieldgate_client.server_url import is_loopback, parse_server_url
-
+def log_in(session: Session) -> int:
     options, output = session.options, session.output
     if options.username and options.token_file:
         raise UsageError("Use --username or --token-file, not both.")
@@ -77,8 +73,6 @@ def run(session: Session) -> int:
 
 
 def _read_token(file: str | None) -> str:
-    from fieldgate_client.cli.server_choice import check_token, read_token
-
     if file:
         return read_token(file)
     return check_token(_ask_secret("Token: "), "The token")
@@ -95,9 +89,143 @@ def _ask_secret(question: str) -> str:
     """Without echo on a terminal; otherwise the first line of standard input."""
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
-    from getpass import getpass
-
     try:
         return getpass(question, stream=sys.stderr).strip()
     except EOFError:
         raise UsageError("Nothing was entered.") from None
+
+
+def _add_logout_arguments(parser: argparse.ArgumentParser) -> None:
+    completes(
+        parser.add_argument("name", metavar="NAME", nargs="?", help="name of the server; default: the default server"),
+        SERVER_NAMES,
+    )
+
+
+def log_out(session: Session) -> int:
+    servers = session.servers()
+    name = session.options.name or servers.default
+    if not name:
+        raise UsageError(
+            "You are not logged in." if not servers.servers else "Name one of these: " + ", ".join(servers.servers)
+        )
+    removed = servers.remove(name)
+    save_servers(config_file(), servers)
+    session.output.print(
+        f"Logged out of {name}. The token was removed from this computer, but stays valid. "
+        f"To revoke it on Fieldgate, open {removed.url}/api/v2/account/tokens/"
+    )
+    return ExitCode.OK
+
+
+def _add_servers_arguments(parser: argparse.ArgumentParser) -> None:
+    completes(parser.add_argument("--default", metavar="NAME", help="make this the default server"), SERVER_NAMES)
+    parser.add_argument("--names", action="store_true", help="print the names only")
+
+
+def show_servers(session: Session) -> int:
+    options, output = session.options, session.output
+    servers = session.servers()
+    if options.default:
+        servers.named(options.default)
+        servers.default = options.default
+        save_servers(config_file(), servers)
+    if options.names:
+        for name in servers.servers:
+            output.print(name)
+    elif servers.servers:
+        rows = [
+            [name, each.username, "default" if name == servers.default else "", each.url]
+            for name, each in servers.servers.items()
+        ]
+        output.print_table(["name", "user", "", "url"], rows)
+    else:
+        output.note("No servers are stored. Log in with: fieldgate-client login URL")
+    return ExitCode.OK
+
+
+def check_server(url: str, token: str, language: str = "") -> str:
+    """Raise `NotAuthenticated` for a wrong token. Return the user name, if the server tells it."""
+    options = ConnectionOptions(retries=RetryPolicy(attempts=2))
+    with Client(url, token, language=language, options=options) as client:
+        for path in _CHECKED_PATHS:
+            try:
+                found = client.get(path, limit=1)
+            except NotFound:
+                continue
+            username = found.get("username") if isinstance(found, dict) else None
+            return username if isinstance(username, str) else ""
+    raise FieldgateError(f"{url} has none of the lists of Fieldgate, KoboToolbox or IFRC GO. Check the address.")
+
+
+def exchange_password(url: str, username: str, password: str, language: str = "") -> str:
+    """A token for a user name and password: `/token/` of Fieldgate and KoboToolbox, `/get_auth_token` of IFRC GO."""
+    body = asyncio.run(_request_token(url, username, password, language))
+    token = _decoded(body).get("token")
+    if not isinstance(token, str) or not token:
+        raise UnexpectedResponse(f"{url} did not answer with a token.")
+    return check_token(token, "The answer of the server")
+
+
+async def _request_token(url: str, username: str, password: str, language: str) -> bytes:
+    credentials = b64encode(f"{username}:{password}".encode()).decode()
+    once = RetryPolicy(attempts=1)
+    basic = ConnectionOptions(timeout=_TIMEOUT_SECONDS, retries=once, headers={"Authorization": f"Basic {credentials}"})
+    async with Connection(url, options=basic) as connection:
+        with suppress(NotFound):
+            return (await connection.get("/token/", {"format": "json"}, language=language)).body
+    async with Connection(url, options=ConnectionOptions(timeout=_TIMEOUT_SECONDS, retries=once)) as connection:
+        try:
+            sent = {"username": username, "password": password}
+            return (await connection.send("POST", "/get_auth_token", json=sent, language=language)).body
+        except InvalidRequest as error:  # its answer to a wrong password
+            raise NotAuthenticated(
+                error.message or "The user name or password is wrong.", status=error.status, url=url
+            ) from None
+
+
+def _decoded(body: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(body, type=dict[str, Any])
+    except msgspec.MsgspecError:
+        return {}
+
+
+LOGIN = Command(
+    summary="store the token of a server",
+    description="""\
+Store a token for a server, so that other commands need none. The token is asked for, or
+read from standard input; it is never an argument, as others could see it there. With
+--username, a password is asked for and exchanged for a token. The token is checked first,
+then stored in a file that only you can read. It is only ever sent to this server.""",
+    examples="""\
+examples:
+  %(prog)s https://field.example
+  %(prog)s https://field.example --username amina
+  %(prog)s https://kobo.example --name kobo < token.txt
+""",
+    add_arguments=_add_login_arguments,
+    run=log_in,
+)
+LOGOUT = Command(
+    summary="remove the stored token of a server",
+    description="Remove a server and its token from this computer. The token itself stays valid until it is revoked.",
+    examples="""\
+examples:
+  %(prog)s
+  %(prog)s field.example
+""",
+    add_arguments=_add_logout_arguments,
+    run=log_out,
+)
+SERVERS = Command(
+    summary="list stored servers, and choose the default",
+    description="List the servers that you logged in to, without their tokens.",
+    examples="""\
+examples:
+  %(prog)s
+  %(prog)s --default field.example
+""",
+    add_arguments=_add_servers_arguments,
+    run=show_servers,
+)

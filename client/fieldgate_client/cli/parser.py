@@ -1,24 +1,20 @@
-"""The arguments of all commands."""
+"""The arguments of all commands, and `completion`: a script that completes them in a shell."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 
-from fieldgate_client import __version__
-from fieldgate_client.cli import (
-    completion,
-    explain_permission,
-    fetch,
-    import_forms,
-    list_permissions,
-    login,
-    logout,
-    share,
-    show_servers,
-)
-from fieldgate_client.cli.common_options import add_debug_option
-from fieldgate_client.cli.exit_codes import EXIT_CODES_HELP
+from fieldgate_client.cli.exit_codes import EXIT_CODES_HELP, ExitCode
+from fieldgate_client.cli.fetch import FETCH
+from fieldgate_client.cli.import_forms import IMPORT
+from fieldgate_client.cli.login import LOGIN, LOGOUT, SERVERS
+from fieldgate_client.cli.session import Command, Session
+from fieldgate_client.cli.share import EXPLAIN, PERMISSIONS, SHARE
+from fieldgate_client.exports.table import load_library
+from fieldgate_client.version import __version__
 
+PROG = "fieldgate-client"
 DESCRIPTION = "Read complete lists, import forms and share assets on Fieldgate, KoboToolbox and IFRC GO servers."
 ENVIRONMENT_HELP = """\
 environment:
@@ -26,16 +22,18 @@ environment:
   FIELDGATE_TOKEN  the token for FIELDGATE_URL; it is sent to no other server
 
 """
-COMMANDS = {
-    "fetch": fetch,
-    "import": import_forms,
-    "share": share,
-    "explain": explain_permission,
-    "permissions": list_permissions,
-    "login": login,
-    "logout": logout,
-    "servers": show_servers,
-    "completion": completion,
+_PREAMBLE = {
+    "bash": """\
+_fieldgate_server_names() {
+  compgen -W "$(fieldgate-client servers --names 2>/dev/null)" -- "$1"
+}
+""",
+    "zsh": """\
+_fieldgate_server_names() {
+  local -a names=(${(f)"$(fieldgate-client servers --names 2>/dev/null)"})
+  compadd -a names
+}
+""",
 }
 
 
@@ -50,16 +48,51 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"fieldgate-client {__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
-    for name, module in COMMANDS.items():
+    for name, each in COMMANDS.items():
         command = commands.add_parser(
             name,
-            help=module.SUMMARY,
-            description=module.DESCRIPTION,
-            epilog=f"{module.EXAMPLES}\n{EXIT_CODES_HELP}",
+            help=each.summary,
+            description=each.description,
+            epilog=f"{each.examples}\n{EXIT_CODES_HELP}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        module.add_arguments(command)
-        add_debug_option(command)
-        command.set_defaults(run=module.run)
+        each.add_arguments(command)
+        command.add_argument("--debug", action="store_true", help="show where an error happened")
+        command.set_defaults(run=each.run)
     return parser
+
+
+def _add_completion_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=sorted(_PREAMBLE), help="the shell")
+
+
+def print_completion(session: Session) -> int:
+    shtab = load_library("shtab", "cli")
+    script = shtab.complete(build_parser(PROG), shell=session.options.shell, preamble=_PREAMBLE[session.options.shell])
+    sys.stdout.write(script if script.endswith("\n") else script + "\n")
+    return ExitCode.OK
+
+
+COMPLETION = Command(
+    summary="print a script that completes commands in bash or zsh",
+    description="Print a script for the completion of commands, options, files and names of servers.",
+    examples="""\
+examples:
+  %(prog)s bash > ~/.local/share/bash-completion/completions/fieldgate-client
+  %(prog)s zsh > ~/.zfunc/_fieldgate-client     (with fpath+=~/.zfunc in ~/.zshrc)
+""",
+    add_arguments=_add_completion_arguments,
+    run=print_completion,
+)
+COMMANDS = {
+    "fetch": FETCH,
+    "import": IMPORT,
+    "share": SHARE,
+    "explain": EXPLAIN,
+    "permissions": PERMISSIONS,
+    "login": LOGIN,
+    "logout": LOGOUT,
+    "servers": SERVERS,
+    "completion": COMPLETION,
+}

@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from datetime import date
+from typing import NamedTuple
 
 from fieldgate_client.cli.exit_codes import describe_error
 from fieldgate_client.cli.output import Output
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fieldgate_client.cli.server_choice import ChosenServer
-    from fieldgate_client.cli.stored_servers import StoredServers
-    from fieldgate_client.client import Client
-    from fieldgate_client.connection import RetryNotice
+from fieldgate_client.cli.stored_servers import (
+    ChosenServer,
+    StoredServers,
+    choose_server,
+    config_file,
+    is_readable_by_others,
+    load_servers,
+    unused_token_note,
+)
+from fieldgate_client.client import Client
+from fieldgate_client.connection import ConnectionOptions, RetryNotice
+from fieldgate_client.list_query import DEFAULT_CONCURRENCY, DEFAULT_PAGE_SIZE
+from fieldgate_client.retries import RetryPolicy
 
 SHORT_RETRIES = 2  # of commands that a person waits for
 LONG_RETRIES = 7
 MAX_CONCURRENT_REQUESTS = 8
+FILES = {"bash": "_shtab_compgen_files", "zsh": "_files"}  # for the completion scripts of shtab
+SERVER_NAMES = {"bash": "_fieldgate_server_names", "zsh": "_fieldgate_server_names"}
+
+
+class Command(NamedTuple):
+    """A command with its help. `run` returns the exit code."""
+
+    summary: str
+    description: str
+    examples: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[Session], int]
 
 
 class Session:
@@ -28,8 +47,6 @@ class Session:
         self.output = Output(prog)
 
     def servers(self) -> StoredServers:
-        from fieldgate_client.cli.stored_servers import config_file, is_readable_by_others, load_servers
-
         file = config_file()
         servers = load_servers(file)
         for server in servers.servers.values():
@@ -39,8 +56,6 @@ class Session:
         return servers
 
     def choose_server(self, url: str = "") -> ChosenServer:
-        from fieldgate_client.cli.server_choice import choose_server, unused_token_note
-
         if note := unused_token_note():
             self.output.note(f"Warning: {note}")
         options = self.options
@@ -50,11 +65,6 @@ class Session:
 
     def open_client(self, url: str = "", on_retry: Callable[[RetryNotice], None] | None = None) -> Client:
         """A client of the server that the URL, the options or the environment choose."""
-        from fieldgate_client.client import Client
-        from fieldgate_client.connection import ConnectionOptions
-        from fieldgate_client.list_query import DEFAULT_CONCURRENCY, DEFAULT_PAGE_SIZE
-        from fieldgate_client.retries import RetryPolicy
-
         chosen = self.choose_server(url)
         options = self.options
         retries = getattr(options, "retries", None)
@@ -83,3 +93,41 @@ class Session:
 
     def _note_retry(self, notice: RetryNotice) -> None:
         self.output.note(f"{notice.reason.rstrip('.')}. Trying again in {notice.pause:.1f} s.")
+
+
+def add_server_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("server")
+    completes(
+        group.add_argument("--server", metavar="NAME", help="a server of `login`, instead of the default"),
+        SERVER_NAMES,
+    )
+    completes(
+        group.add_argument("--token-file", metavar="FILE", help="read the token from this file; - is standard input"),
+        FILES,
+    )
+    group.add_argument("--language", metavar="CODE", help="language of names and messages, such as fr")
+
+
+def completes(action: argparse.Action, kind: object) -> None:
+    """What the shell offers for an argument."""
+    action.complete = kind  # type: ignore[attr-defined]
+
+
+def whole_number(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and low <= int(text) <= high):
+            raise argparse.ArgumentTypeError(f"expected a whole number from {low} to {high}, not {text!r}")
+        return int(text)
+
+    return parse
+
+
+def day(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a day such as 2026-01-31, not {text!r}") from None
+
+
+def comma_list(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

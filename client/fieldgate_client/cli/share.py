@@ -1,4 +1,4 @@
-"""`share`: assign or remove permissions, one user or many from a CSV file, with a preview."""
+"""`share`, `explain` and `permissions`: who may do what with an asset, and why."""
 
 from __future__ import annotations
 
@@ -7,29 +7,18 @@ import csv
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from fieldgate_client.cli.common_options import FILES, add_server_options, comma_list, completes
 from fieldgate_client.cli.exit_codes import ExitCode, UsageError
+from fieldgate_client.cli.session import FILES, Command, Session, add_server_options, comma_list, completes
+from fieldgate_client.client import Client
+from fieldgate_client.errors import UnsupportedByServer
+from fieldgate_client.server_url import last_path_segment
+from fieldgate_client.sharing_records import SharingResult
+from fieldgate_client.terminal_text import clean_line
 
-if TYPE_CHECKING:
-    from fieldgate_client.cli.session import Session
-    from fieldgate_client.client import Client
-    from fieldgate_client.sharing_records import SharingResult
-
-SUMMARY = "assign permissions, or remove them"
-DESCRIPTION = """\
-Assign permissions on an asset to a user, or remove them. --dry-run shows what would
-change and changes nothing. --from reads a CSV file with the columns asset, user and
-permission; all its rows are tried before the first is applied."""
-EXAMPLES = """\
-examples:
-  %(prog)s aBcDeFgHiJkLmNoPqRsTuV amina view_submissions --dry-run
-  %(prog)s aBcDeFgHiJkLmNoPqRsTuV amina,omar view_asset change_asset
-  %(prog)s aBcDeFgHiJkLmNoPqRsTuV amina change_asset --remove
-  %(prog)s --from people.csv
-"""
 COLUMNS = ("asset", "user", "permission")
+ASSET_TYPES = ["survey", "template", "block", "question", "collection", "empty"]
 
 
 class Grant(NamedTuple):
@@ -40,7 +29,7 @@ class Grant(NamedTuple):
     permissions: tuple[str, ...]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_share_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("asset", metavar="ASSET", nargs="?", help="uid or URL of an asset")
     parser.add_argument("user", metavar="USER", nargs="?", help="user name; several with commas")
     parser.add_argument("permissions", metavar="PERMISSION", nargs="*", help="such as view_submissions")
@@ -53,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_server_options(parser)
 
 
-def run(session: Session) -> int:
+def share(session: Session) -> int:
     options = session.options
     if options.file:
         if options.asset:
@@ -83,8 +72,6 @@ def run(session: Session) -> int:
 
 def _try_all(client: Client, grants: list[Grant], remove: bool) -> None:
     """A row that the server refuses must not leave the rows after it undone. KoboToolbox cannot try."""
-    from fieldgate_client.errors import UnsupportedByServer
-
     with suppress(UnsupportedByServer):
         for grant in grants:
             _apply(client, grant, remove, dry_run=True)
@@ -95,8 +82,6 @@ def _apply(client: Client, grant: Grant, remove: bool, *, dry_run: bool) -> Shar
 
 
 def _print_effects(session: Session, grants: list[Grant], results: list[SharingResult]) -> None:
-    from fieldgate_client.server_url import last_path_segment
-
     rows = [
         [
             last_path_segment(effect.asset or grant.asset),
@@ -153,3 +138,117 @@ def group_rows(rows: Iterable[tuple[str, str, str]]) -> list[Grant]:
     for (asset, user), permissions in wanted.items():
         users.setdefault((asset, tuple(sorted(permissions))), []).append(user)
     return [Grant(asset, tuple(names), permissions) for (asset, permissions), names in users.items()]
+
+
+def _add_explain_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("asset", metavar="ASSET", help="uid or URL of an asset")
+    parser.add_argument("user", metavar="USER", help="user name; AnonymousUser is the public")
+    parser.add_argument("permission", metavar="PERMISSION", help="such as change_asset")
+    add_server_options(parser)
+
+
+def explain(session: Session) -> int:
+    options, output = session.options, session.output
+    with session.open_client(options.asset if "://" in options.asset else "") as client:
+        found = client.explain(options.asset, options.user, options.permission)
+    label = f" ({found.label})" if found.label else ""
+    output.print(f"{'Yes' if found.allowed else 'No'}: {options.user}, {options.permission}{label}")
+    for rule in found.rules:
+        output.print(clean_line(f"- {rule.message or rule.why or rule.rule}"))
+    if found.needs:
+        output.print("Any of these would be enough:")
+        for need in found.needs:
+            output.print(clean_line(f"- {need.message or need.why}"))
+    return ExitCode.OK
+
+
+def _add_permissions_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what if", "Several permissions are separated by commas.")
+    group.add_argument(
+        "--what-if", nargs="?", const="", metavar="PERMISSIONS", help="assign these; or use --assign and --remove"
+    )
+    group.add_argument("--assign", metavar="PERMISSIONS", help="the same as --what-if PERMISSIONS")
+    group.add_argument("--remove", metavar="PERMISSIONS", help="remove these, which is done first")
+    group.add_argument("--held", metavar="PERMISSIONS", help="what the user holds before")
+    group.add_argument("--asset-type", choices=ASSET_TYPES, help="default: survey")
+    add_server_options(parser)
+
+
+def show_permissions(session: Session) -> int:
+    options = session.options
+    assign = [*comma_list(options.what_if or ""), *comma_list(options.assign or "")]
+    remove, held = comma_list(options.remove or ""), comma_list(options.held or "")
+    is_what_if = options.what_if is not None or assign or remove or held or options.asset_type
+    if is_what_if and not (assign or remove):
+        raise UsageError("Name permissions: --what-if PERMISSIONS, or --remove PERMISSIONS.")
+    with session.open_client() as client:
+        if is_what_if:
+            _print_what_if(session, client, held, assign, remove)
+        else:
+            _print_catalogue(session, client)
+    return ExitCode.OK
+
+
+def _print_catalogue(session: Session, client: Client) -> None:
+    rows = [
+        [each.codename, _codenames(each.implied), _codenames(each.contradictory), each.name or ""]
+        for each in client.permissions()
+    ]
+    session.output.print_table(["permission", "implies", "contradicts", "name"], rows)
+
+
+def _print_what_if(session: Session, client: Client, held: list[str], assign: list[str], remove: list[str]) -> None:
+    found = client.what_if(held, assign, remove, asset_type=session.options.asset_type or "")
+    if found.effects:
+        rows = [[each.effect, last_path_segment(each.permission), each.why or each.message] for each in found.effects]
+        session.output.print_table(["effect", "permission", "why"], rows)
+    else:
+        session.output.print("Nothing changes.")
+    session.output.print(f"Held afterwards: {', '.join(found.codenames) or 'nothing'}")
+
+
+def _codenames(urls: Iterable[str]) -> str:
+    return ", ".join(sorted(last_path_segment(each) for each in urls))
+
+
+SHARE = Command(
+    summary="assign permissions, or remove them",
+    description="""\
+Assign permissions on an asset to a user, or remove them. --dry-run shows what would
+change and changes nothing. --from reads a CSV file with the columns asset, user and
+permission; all its rows are tried before the first is applied.""",
+    examples="""\
+examples:
+  %(prog)s aBcDeFgHiJkLmNoPqRsTuV amina view_submissions --dry-run
+  %(prog)s aBcDeFgHiJkLmNoPqRsTuV amina,omar view_asset change_asset
+  %(prog)s aBcDeFgHiJkLmNoPqRsTuV amina change_asset --remove
+  %(prog)s --from people.csv
+""",
+    add_arguments=_add_share_arguments,
+    run=share,
+)
+EXPLAIN = Command(
+    summary="tell why a user has a permission, or has not",
+    description="Tell whether a user has a permission on an asset, why, and what would have to be assigned.",
+    examples="""\
+examples:
+  %(prog)s aBcDeFgHiJkLmNoPqRsTuV amina change_asset
+""",
+    add_arguments=_add_explain_arguments,
+    run=explain,
+)
+PERMISSIONS = Command(
+    summary="list permissions, and try what assigning them does",
+    description="""\
+List all permissions, with what each implies and contradicts. With --what-if, show what
+assigning and removing permissions would do to a user who holds others, without any
+asset and without changing anything.""",
+    examples="""\
+examples:
+  %(prog)s
+  %(prog)s --what-if view_submissions --held partial_submissions
+  %(prog)s --what-if --held manage_asset --remove view_submissions
+""",
+    add_arguments=_add_permissions_arguments,
+    run=show_permissions,
+)

@@ -43,11 +43,8 @@ def flatten(record: dict[str, Any]) -> Row:
         if kind is dict:
             fields = {inner_name: _cell(inner) for inner_name, inner in value.items()}
         elif kind is list and value and all(type(each) is dict for each in value):
-            if len(value) == 1:
-                fields = {inner_name: _joined_one(inner) for inner_name, inner in value[0].items()}
-            else:
-                inner_names = dict.fromkeys(inner_name for each in value for inner_name in each)
-                fields = {inner_name: _joined([each.get(inner_name) for each in value]) for inner_name in inner_names}
+            inner_names = dict.fromkeys(inner_name for each in value for inner_name in each)
+            fields = {inner_name: _joined([each.get(inner_name) for each in value]) for inner_name in inner_names}
         else:
             row[name] = _joined(value) if kind is list else value
             continue
@@ -85,14 +82,6 @@ def _cell(value: Any) -> Cell:
     if kind is dict:
         return _encode(value).decode() if value else None
     return value
-
-
-def _joined_one(value: Any) -> str | None:
-    """The same as `_joined([value])`, which most lists are."""
-    kind = type(value)
-    if value is None:
-        return None
-    return _encode([value]).decode() if kind is dict or kind is list else to_text(value)
 
 
 def _joined(values: list[Any]) -> str | None:

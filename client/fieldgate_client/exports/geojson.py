@@ -8,12 +8,11 @@ record as in a table, and the name and code of the country that the point belong
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
 from fieldgate_client.exports.flatten import decode_record, flatten
-from fieldgate_client.exports.output_file import OutputFile, Target
 
 BEGIN = b'{"type":"FeatureCollection","features":[\n'
 SEPARATOR = b",\n"
@@ -26,8 +25,10 @@ Feature = dict[str, Any]
 
 
 class GeoJSONWriter:
-    def __init__(self, target: Target, positions: Mapping[int, Position]) -> None:
-        self._output = OutputFile(target)
+    """Writes records to a file, then `finish`."""
+
+    def __init__(self, file: BinaryIO, positions: Mapping[int, Position]) -> None:
+        self._file = file
         self._positions = positions
         self._is_first = True
 
@@ -35,33 +36,11 @@ class GeoJSONWriter:
         encode = msgspec.json.encode
         for record in records:
             for feature in features(decode_record(record), self._positions):
-                self._output.file.write((BEGIN if self._is_first else SEPARATOR) + encode(feature))
+                self._file.write((BEGIN if self._is_first else SEPARATOR) + encode(feature))
                 self._is_first = False
 
     def finish(self) -> None:
-        self._output.file.write((BEGIN if self._is_first else b"") + END)
-        self._output.commit()
-
-    def close(self) -> None:
-        self._output.discard()
-
-
-class GeoJSONBuilder:
-    """The same as a dict."""
-
-    def __init__(self, positions: Mapping[int, Position]) -> None:
-        self._positions = positions
-        self._features: list[Feature] = []
-
-    def write(self, records: list[msgspec.Raw]) -> None:
-        for record in records:
-            self._features += features(decode_record(record), self._positions)
-
-    def finish(self) -> dict[str, Any]:
-        return {"type": "FeatureCollection", "features": self._features}
-
-    def close(self) -> None:
-        pass
+        self._file.write((BEGIN if self._is_first else b"") + END)
 
 
 def features(record: dict[str, Any], positions: Mapping[int, Position]) -> Iterator[Feature]:

@@ -16,7 +16,7 @@ BUFFER_BYTES = 1 << 20
 
 
 class OutputFile:
-    """Write to `file`, then `commit`. `discard` leaves nothing behind, and an existing file as it was.
+    """Write to `file`, then `commit`. Without it nothing is left behind, and an existing file is as it was.
 
     The target can also be a binary file object, such as `sys.stdout.buffer`, or a device or pipe. These are written to
     directly and not closed.
@@ -38,17 +38,24 @@ class OutputFile:
         if path.exists() and not stat.S_ISREG(path.stat().st_mode):
             self.file = path.open("wb")
             return
-        check_folder(path)
+        if not path.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "There is no such folder", str(path.parent))
         self.folder = str(path.parent)
         self._path = path
         self._part = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         try:
-            number = os.open(self._part, flags, new_file_mode(path))
+            number = os.open(self._part, flags, _new_file_mode(path))
         except OSError as error:
             error.filename = str(path)  # the name that the caller knows
             raise
         self.file = os.fdopen(number, "wb", BUFFER_BYTES)
+
+    def __enter__(self) -> OutputFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.discard()
 
     def commit(self) -> None:
         self.file.flush()
@@ -72,12 +79,7 @@ class OutputFile:
             self._part = None
 
 
-def check_folder(path: Path) -> None:
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "There is no such folder", str(path.parent))
-
-
-def new_file_mode(path: Path) -> int:
+def _new_file_mode(path: Path) -> int:
     """The permissions of a new file that is to replace this one: nobody else can read it meanwhile."""
     try:
         return path.stat().st_mode & 0o777

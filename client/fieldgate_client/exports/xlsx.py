@@ -9,21 +9,16 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, BinaryIO
 
-import msgspec
-
-from fieldgate_client.errors import ExportLimit, MissingExtra
-from fieldgate_client.exports.column_choice import ALL_COLUMNS, ColumnChoice
-from fieldgate_client.exports.column_types import ColumnType, parse_time
 from fieldgate_client.exports.flatten import Cell, Row
-from fieldgate_client.exports.output_file import OutputFile, Target
-from fieldgate_client.exports.spool import Spool
+from fieldgate_client.exports.table import DATE_CHARS, Table, load_library, parse_time
 
 MAX_CELL_UNITS = 32_767  # of UTF-16
-MAX_SHEET_ROWS = 1_048_576  # with the header
+MAX_SHEET_RECORDS = 1_048_575  # and a header
 SHEET_NAME = "records"
 DATE_FORMAT = "yyyy-mm-dd"
 TIME_FORMAT = "yyyy-mm-dd hh:mm"
@@ -34,74 +29,45 @@ ROWS_FOR_WIDTHS = 100
 
 _FILTER_BUTTON_WIDTH = 3
 _PADDING_WIDTH = 1
-_DATE_CHARS = 10
 _MAX_EXACT = 10**15
 _REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
-class XLSXWriter:
-    def __init__(
-        self,
-        target: Target,
-        expected: dict[str, int] | None = None,
-        choice: ColumnChoice = ALL_COLUMNS,
-        *,
-        max_rows: int = MAX_SHEET_ROWS,
-    ) -> None:
+def write_xlsx(table: Table, file: BinaryIO) -> None:
+    library = load_library("xlsxwriter", "xlsx")
+    columns = table.columns()
+    times = time_columns(table, columns)
+    with tempfile.TemporaryDirectory(prefix="fieldgate-", dir=table.folder) as folder:
+        options = {
+            "constant_memory": True,
+            "tmpdir": folder,
+            "strings_to_formulas": False,
+            "strings_to_numbers": False,
+            "strings_to_urls": False,
+        }
+        workbook = library.Workbook(file, options)
+        sheet = workbook.add_worksheet(SHEET_NAME)
         try:
-            import xlsxwriter as library
-        except ImportError:
-            raise MissingExtra("XlsxWriter", "xlsx") from None
-        self._library: Any = library
-        self._max_rows = max_rows
-        self._output = OutputFile(target)
-        self._spool = Spool(expected, choice, folder=self._output.folder)
+            _write_header(workbook, sheet, columns, table)
+            cells = _CellWriter(workbook, sheet)
+            for number, row in enumerate(table.rows(), start=1):
+                cells.write_row(number, row, columns, times)
+            workbook.close()
+        finally:
+            sheet._opt_close()  # its temporary file, after an error
 
-    def write(self, records: list[msgspec.Raw]) -> None:
-        self._spool.write(records)
-        if self._spool.count >= self._max_rows:
-            raise ExportLimit(
-                f"A sheet of Excel has at most {self._max_rows - 1:,} records and a header, and this list is longer. "
-                "Use to_csv or to_parquet, or filter the list."
-            )
 
-    def finish(self) -> None:
-        types = self._spool.types()
-        with tempfile.TemporaryDirectory(prefix="fieldgate-", dir=self._output.folder) as folder:
-            options = {
-                "constant_memory": True,
-                "tmpdir": folder,
-                "strings_to_formulas": False,
-                "strings_to_numbers": False,
-                "strings_to_urls": False,
-            }
-            workbook = self._library.Workbook(self._output.file, options)
-            sheet = workbook.add_worksheet(SHEET_NAME)
-            try:
-                self._write_header(workbook, sheet, [*types])
-                cells = _CellWriter(workbook, sheet)
-                for number, row in enumerate(self._spool.rows(), start=1):
-                    cells.write_row(number, row, types)
-                workbook.close()
-            finally:
-                sheet._opt_close()  # its temporary file, after an error
-        self._output.commit()
-
-    def close(self) -> None:
-        self._spool.close()
-        self._output.discard()
-
-    def _write_header(self, workbook: Any, sheet: Any, columns: list[str]) -> None:
-        """The first row, and what must be known before rows are written."""
-        sheet.freeze_panes(1, 0)
-        if columns:
-            sheet.autofilter(0, 0, self._spool.count, len(columns) - 1)
-        for place, width in enumerate(column_widths(columns, [*islice(self._spool.rows(), ROWS_FOR_WIDTHS)])):
-            sheet.set_column(place, place, width)
-        bold = workbook.add_format({"bold": True})
-        for place, name in enumerate(columns):
-            if name:
-                sheet.write_string(0, place, cell_text(name), bold)
+def _write_header(workbook: Any, sheet: Any, columns: list[str], table: Table) -> None:
+    """The first row, and what must be known before rows are written."""
+    sheet.freeze_panes(1, 0)
+    if columns:
+        sheet.autofilter(0, 0, table.count, len(columns) - 1)
+    for place, width in enumerate(column_widths(columns, [*islice(table.rows(), ROWS_FOR_WIDTHS)])):
+        sheet.set_column(place, place, width)
+    bold = workbook.add_format({"bold": True})
+    for place, name in enumerate(columns):
+        if name:
+            sheet.write_string(0, place, cell_text(name), bold)
 
 
 class _CellWriter:
@@ -110,15 +76,15 @@ class _CellWriter:
         self._date_format = workbook.add_format({"num_format": DATE_FORMAT})
         self._time_format = workbook.add_format({"num_format": TIME_FORMAT})
 
-    def write_row(self, number: int, row: Row, types: dict[str, ColumnType]) -> None:
+    def write_row(self, number: int, row: Row, columns: Sequence[str], times: set[str]) -> None:
         sheet = self._sheet
-        for place, (name, kind) in enumerate(types.items()):
+        for place, name in enumerate(columns):
             cell: Cell = row.get(name)
             if cell is None or cell == "":
                 continue
             if isinstance(cell, str):
-                if kind is ColumnType.TIME and (time := excel_time(cell)):
-                    is_date = len(cell) == _DATE_CHARS
+                if name in times and (time := excel_time(cell)):
+                    is_date = len(cell) == DATE_CHARS
                     sheet.write_datetime(number, place, time, self._date_format if is_date else self._time_format)
                 else:
                     sheet.write_string(number, place, cell_text(cell))
@@ -128,6 +94,14 @@ class _CellWriter:
                 sheet.write_number(number, place, cell)
             else:
                 sheet.write_string(number, place, str(cell))
+
+
+def time_columns(table: Table, columns: Sequence[str]) -> set[str]:
+    """The columns in which every value is a time."""
+    found = {name for name in columns if table.expected.get(name, datetime) is datetime}
+    for row in table.rows():
+        found -= {name for name in found if (value := row.get(name)) is not None and parse_time(value) is None}
+    return found
 
 
 def excel_time(text: str) -> datetime | None:

@@ -2,27 +2,16 @@
 
 encode_csv([["user"], ["=1+1"], ["a;=1+1"]])  # b"user\\r\\n'=1+1\\r\\n\\"a;'=1+1\\"\\r\\n"
 
-Spreadsheets can be told to split at semicolons, tabs or bars, which Excel does in many languages. Quotes in the middle
-of what they then take as a cell mean nothing, and a line break ends the row. So the apostrophe is also written after
-separators and line breaks within a text. What has apostrophes there already gets one more, so that `unescape_formula`
-restores every text. Cells with separators are quoted for spreadsheets that split at commas and semicolons alike.
+The rules for cells are those of the client library.
 """
 
 import csv
 import io
-import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-# Some spreadsheets leave out white space, control characters and characters without width at the start of a cell. In
-# some languages Excel also takes the wide signs. The client library has the same rules; a test compares the two.
-_IGNORED = r"\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff'"
-_SIGN = r"[=+\-@＝＋－＠﹦﹢﹣﹫]"
-_SEPARATOR = re.compile(r"[;|\t\r\n]")
-_FORMULA = re.compile(rf"(?!'*-[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z)(?:'*[\t\r\n]|[{_IGNORED}]*{_SIGN})")
-# From its first character on: a search from each of them would take quadratic time.
-_BEFORE_SIGN = re.compile(rf'(?<![{_IGNORED};|"])[{_IGNORED};|"]*{_SIGN}')
-_QUOTED = re.compile(r'[",;|\t\r\n]')
+from fieldgate_client.csv_cells import encode_text
+from fieldgate_client.csv_cells import unescape_formula as unescape_formula
 
 CSVCell = str | int | float | None
 
@@ -44,23 +33,6 @@ def decode_csv(encoded: bytes) -> Iterator[list[str]]:
 
 
 def _encode_cell(cell: CSVCell) -> str:
-    if not isinstance(cell, str):
-        return "" if cell is None else str(cell)
-    text = escape_formula(cell)
-    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
-
-
-def escape_formula(text: str) -> str:
-    """The text as a spreadsheet shows it, whatever it splits at. Negative numbers stay as they are."""
-    if _SEPARATOR.search(text):
-        text = _BEFORE_SIGN.sub(lambda found: _SEPARATOR.sub(r"\g<0>'", found[0]), text)
-    return f"'{text}" if _FORMULA.match(text) else text
-
-
-def unescape_formula(cell: str) -> str:
-    """Undo the escaping of `encode_csv`."""
-    if cell[:1] == "'" and _FORMULA.match(cell, 1):
-        cell = cell[1:]
-    if _SEPARATOR.search(cell):
-        cell = _BEFORE_SIGN.sub(lambda found: re.sub(r"([;|\t\r\n])'", r"\1", found[0]), cell)
-    return cell
+    if isinstance(cell, str):
+        return encode_text(cell)
+    return "" if cell is None else str(cell)

@@ -1,5 +1,6 @@
-"""A real server with the demo user, 2,000 events and a second user; commands run in this process or in their own."""
+"""A real server with the demo user, some events and a second user; commands run in this process or in their own."""
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,9 +11,14 @@ import msgspec
 import pytest
 from fieldgate_client.cli import main
 
-from tests.conftest import PASSWORD
-from tests.processes import TIMEOUT_SECONDS, ServerProcess, run_command
+from fieldgate.accounts.store import AccountStore, NewUser
+from fieldgate.cli.events import create_demo_events
+from fieldgate.db import Database, DataVersions
+from fieldgate.events.store import EventStore
+from tests.databases import prepare_database
+from tests.processes import TIMEOUT_SECONDS, ServerProcess
 
+EVENTS = 400
 CLIENT_COMMAND = Path(sys.executable).parent / "fieldgate-client"
 
 
@@ -34,10 +40,20 @@ class DemoServer(msgspec.Struct):
 RunClient = Callable[..., Done]
 
 
+async def fill_database(data: Path, events: int, *usernames: str) -> None:
+    database = Database(f"sqlite:///{data / 'fieldgate.db'}")
+    await prepare_database(database)
+    versions = DataVersions(database)
+    for username in usernames:
+        await AccountStore(database, versions).create_user(NewUser(username=username, password_hash=""))
+    await create_demo_events(database, EventStore(database, versions), events)
+    await database.close()
+
+
 @pytest.fixture(scope="session")
 def demo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
     data = tmp_path_factory.mktemp("demo-server")
-    run_command("user", "create", "bashir", "--password-stdin", data=data, stdin=PASSWORD)
+    asyncio.run(fill_database(data, EVENTS, "bashir"))
     with ServerProcess(data, "--demo") as process:
         yield DemoServer(process.base_url, process.printed_value("token"), process.printed_value("password"))
 

@@ -140,29 +140,12 @@ def test_since(run: RunClient, demo_server: DemoServer) -> None:
     assert "'yesterday' is not a time." in wrong.err
 
 
-def test_update(run: RunClient, demo_server: DemoServer, floods: list[Any], tmp_path: Path) -> None:
-    file = tmp_path / "floods.ndjson"
-    first = run("fetch", f"{demo_server.url}{EVENTS}", *NAMED, "--update", "--out", file)
-    assert (first.code, first.err) == (0, f"{file}: {len(floods)} records, all of them read\n{PUBLIC}")
-    again = run("fetch", f"{demo_server.url}{EVENTS}", *NAMED, "--update", "--out", file)
-    assert again.err == f"{file}: {len(floods)} records, 0 added, 0 changed, 0 deleted\n{PUBLIC}"
-    assert {each["id"] for each in read_ndjson(file.read_text())} == {each["id"] for each in floods}
-    other = run("fetch", f"{demo_server.url}{EVENTS}", "--update", "--out", file)
-    assert other.code == 1
-    assert "another list" in other.err or "holds" in other.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("event/", "--out", "x.doc"), "The ending of x.doc is not known."),
         (("event/", "--out", "-", "--format", "xlsx"), "xlsx cannot be written to standard output."),
-        (("event/", "--out", "x.csv", "--resume"), "need an NDJSON file"),
-        (("event/", "--out", "-", "--update"), "need an NDJSON file"),
-        (("event/", "--out", "x.ndjson", "--update", "--resume"), "--resume or --update"),
-        (("event/", "--out", "x.ndjson", "--update", "--since", "2026-01-01"), "Leave out --since."),
         (("event/", "--out", "x.xlsx.gz"), "Use .ndjson.gz or .csv.gz."),
-        (("event/", "--out", "x.ndjson.gz", "--update"), "need an NDJSON file"),
         (("event/", "--out", "x.xlsx", "--bom"), "--bom is for CSV files."),
         (("event/", "--out", "x.ndjson", "--columns", "id"), "--columns is for csv, xlsx and parquet, not for ndjson."),
         (("event/", "--out", "-", "--columns", "id"), "not for ndjson."),

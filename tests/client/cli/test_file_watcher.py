@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from fieldgate_client.cli.file_watcher import FileWatcher
+from fieldgate_client.cli.import_forms import FileWatcher
 
 
 @pytest.fixture

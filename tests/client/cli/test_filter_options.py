@@ -1,7 +1,7 @@
 """Filters of the server as options of `fetch`."""
 
 import pytest
-from fieldgate_client.cli.filter_options import expand_filters
+from fieldgate_client.cli.fetch import expand_filters
 
 
 @pytest.mark.parametrize(

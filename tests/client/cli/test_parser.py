@@ -11,30 +11,6 @@ from fieldgate_client.cli.parser import COMMANDS
 
 from tests.client.cli.conftest import RunClient
 
-LOADED_LATER = {"asyncio", "httpx", "msgspec", "rich", "shtab", "ssl"}
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["fetch", "--help"], ["import", "--help"]])
-def test_help_is_fast(arguments: list[str]) -> None:
-    """Counted in modules: they are what takes the time."""
-    script = (
-        "import sys; before = set(sys.modules); from fieldgate_client.cli import main; "
-        f"code = main({arguments!r}); print(code, *set(sys.modules) - before)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    code, *modules = done.stdout.splitlines()[-1].split()
-    assert code == "0"
-    assert "fieldgate_client.cli.fetch" in modules
-    assert not {name.partition(".")[0] for name in modules} & LOADED_LATER
-
-
-def test_completion_loads_no_http() -> None:
-    script = (
-        "import sys; from fieldgate_client.cli import main; main(['completion', 'bash']); "
-        "sys.exit(bool({'httpx', 'asyncio'} & set(sys.modules)))"
-    )
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=False).returncode == 0
-
 
 def test_python_m() -> None:
     done = subprocess.run(

@@ -5,8 +5,15 @@ from pathlib import Path
 import pytest
 from fieldgate_client import InvalidURL
 from fieldgate_client.cli.exit_codes import UsageError
-from fieldgate_client.cli.server_choice import check_token, choose_server, read_token, unused_token_note
-from fieldgate_client.cli.stored_servers import StoredServer, StoredServers, is_below
+from fieldgate_client.cli.stored_servers import (
+    StoredServer,
+    StoredServers,
+    check_token,
+    choose_server,
+    is_below,
+    read_token,
+    unused_token_note,
+)
 from fieldgate_client.errors import FieldgateError
 from hypothesis import given
 from hypothesis import strategies as st

@@ -3,10 +3,9 @@
 import io
 
 import msgspec
-from fieldgate_client.cli.terminal_file import TerminalFile
-from fieldgate_client.cli.text_table import MIN_WRAPPED_CHARS, fit_widths, format_table
-from fieldgate_client.terminal_text import display_width
-from hypothesis import example, given, settings
+from fieldgate_client.cli.output import TerminalFile
+from fieldgate_client.terminal_text import display_width, format_table
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 
@@ -28,16 +27,6 @@ def test_cells_stay_in_their_row() -> None:
 def test_wide_characters_are_aligned() -> None:
     table = format_table(["a", "b"], [["日本", "x"], ["e\u0301", "y"]], 80)
     assert {display_width(line[:-1]) for line in table.splitlines()[1:]} == {6}
-
-
-@settings(max_examples=40)
-@given(st.lists(st.integers(0, 60), min_size=1, max_size=5), st.integers(0, 120))
-def test_widths_fit_if_possible(widths: list[int], available: int) -> None:
-    fitted = fit_widths(widths, available)
-    assert all(after <= before for after, before in zip(fitted, widths, strict=True))
-    fits = sum(fitted) + 2 * (len(fitted) - 1) <= available
-    assert fits or max(fitted) <= MIN_WRAPPED_CHARS
-    assert not fits or fitted == widths or sum(fitted) + 2 * (len(fitted) - 1) == available, "no narrower than needed"
 
 
 def test_csv_on_a_terminal_cannot_control_it() -> None:

@@ -9,17 +9,11 @@ import openpyxl
 import pyarrow.parquet
 import pytest
 from fieldgate_client import UnknownName
-from fieldgate_client.exports.column_choice import ColumnChoice, belongs_to
-from fieldgate_client.exports.column_types import expected_kinds
-from fieldgate_client.exports.columns import Columns
-from fieldgate_client.exports.csv_file import CSVWriter
+from fieldgate_client.exports.columns import Columns, expected_columns
 from fieldgate_client.exports.flatten import flatten
 from fieldgate_client.records import Event
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.client.exports.test_export import RECORDS, names_in
-from tests.client.exports.test_tables import csv_text, read_csv, write
 from tests.client.record_server import EVENTS, RecordServer
 
 CHOSEN = ["disaster_start_date", "countries", "unknown_to_the_client.kept", "id", "glide"]
@@ -69,7 +63,7 @@ async def test_columns_of_data_frames(library: str) -> None:
         assert [*frame.columns] == CHOSEN_COLUMNS
         assert [*frame["id"]] == [record["id"] for record in RECORDS]
         assert [*read().columns][:5] == ["id", "name", "dtype.name", "countries.name", "countries.iso3"]
-        assert [*read(flatten=False).columns] == [*RECORDS[0]]
+        assert {*read(flatten=False).columns} == {*RECORDS[0]}
         assert [*read(columns=["countries", "name"], flatten=False).columns] == ["countries", "name"]
         with pytest.raises(UnknownName, match=r"no column 'dtype\.name'\. Did you mean dtype"):
             read(columns=["dtype.name"], flatten=False)
@@ -79,14 +73,14 @@ async def test_columns_of_data_frames(library: str) -> None:
 
 
 def test_leading_columns_are_columns_of_events() -> None:
-    assert {*Event.leading_columns} <= expected_kinds(Event).keys()
+    assert {*Event.leading_columns} <= expected_columns(Event).keys()
     assert "leading_columns" not in Event.__struct_fields__
 
 
 def test_leading_columns_that_records_lack() -> None:
-    columns = Columns(choice=ColumnChoice(leading=("b", "none", "a.y")))
+    columns = Columns(leading=("b", "none", "a.y"))
     columns.add(flatten({"id": 1, "a": {"x": 1, "y": 2}, "b": None}))
-    assert columns.ordered() == columns.complete() == ["b", "a.y", "id", "a.x"]
+    assert columns.complete() == ["b", "a.y", "id", "a.x"]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +102,7 @@ def test_suggestions(wrong: str, suggestion: str, tmp_path: Path) -> None:
 
 
 def test_names_of_servers_in_the_message_are_bounded() -> None:
-    columns = Columns(choice=ColumnChoice(chosen=("name" * 1000, "a\x1b[31m")))
+    columns = Columns(chosen=("name" * 1000, "a\x1b[31m"))
     columns.add({"name" * 999: 1, "a\x1b[32m": 2})
     with pytest.raises(UnknownName) as unknown:
         columns.complete()
@@ -145,33 +139,3 @@ def test_what_cannot_be_known_may_be_chosen(tmp_path: Path) -> None:
         assert path.read_text() == "dtype.name,id\n,1\n"
         with pytest.raises(UnknownName):
             client.events().to_csv(path, columns=["dtype.nmae"])
-
-
-names = st.sampled_from(["id", "a", "b", "a.x", "c", "b.z"])
-records = st.lists(
-    st.dictionaries(names, st.none() | st.integers() | st.dictionaries(st.sampled_from("xyz"), st.text())), max_size=8
-)
-
-
-@given(records, st.lists(names, min_size=1), st.integers(1, 9))
-def test_a_choice_selects_columns_of_the_whole_table(several: list[Any], chosen: list[str], page_size: int) -> None:
-    """The cells are those of the whole table, whatever the pages are. Names that no record has are refused."""
-    whole = Columns()
-    for record in several:
-        whole.add(flatten(record))
-    every = whole.ordered()
-    expected = [*dict.fromkeys(each for name in chosen for each in every if belongs_to(each, name))]
-    known = [name for name in chosen if any(belongs_to(each, name) for each in every)]
-    file = io.BytesIO()
-    try:
-        write(CSVWriter(file, choice=ColumnChoice((*chosen,))), several, page_size)
-    except UnknownName:
-        assert len(known) < len(chosen)
-        assert file.getvalue() == b""
-        return
-    header, *rows = read_csv(file.getvalue())
-    if len(known) == len(chosen):
-        assert header == expected
-    flat = [{name: csv_text(cell) for name, cell in flatten(record).items()} for record in several]
-    assert rows == [[row.get(name, "") for name in header] for row in flat]
-    assert all(any(belongs_to(each, name) for name in chosen) for each in header)

@@ -6,9 +6,9 @@ import io
 import json
 import sys
 import tracemalloc
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import httpx
 import msgspec
@@ -18,13 +18,10 @@ import pytest
 from fieldgate_client import AsyncClient, MissingExtra
 from fieldgate_client.connection import ConnectionOptions
 from fieldgate_client.errors import FieldgateError, InvalidRequest, UnexpectedResponse
-from fieldgate_client.exports.csv_file import CSVWriter
-from fieldgate_client.exports.export import RecordWriter, export_pages, export_pages_async
-from fieldgate_client.exports.geojson import GeoJSONBuilder, GeoJSONWriter
-from fieldgate_client.exports.ndjson import NDJSONWriter
-from fieldgate_client.exports.parquet import ParquetWriter
-from fieldgate_client.exports.xlsx import XLSXWriter
-from fieldgate_client.pages import DamagedPage, parse_page
+from fieldgate_client.exports import arrow, csv_file
+from fieldgate_client.exports.csv_file import write_csv
+from fieldgate_client.exports.table import Table
+from fieldgate_client.exports.xlsx import write_xlsx
 from fieldgate_client.records import Event
 
 from fieldgate.events.store import EventStore
@@ -137,34 +134,19 @@ def test_a_target_that_cannot_be_written_costs_no_request(tmp_path: Path) -> Non
     assert server.requests == []
 
 
-def test_an_interrupted_export_leaves_no_file(tmp_path: Path) -> None:
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with RecordServer({EVENTS: RECORDS}).client() as client, pytest.raises(KeyboardInterrupt):
-        client.events().to_csv(tmp_path / "events.csv", on_progress=interrupt)
-    assert names_in(tmp_path) == []
-
-
 async def test_a_cancelled_export_leaves_no_file(tmp_path: Path) -> None:
-    """It waits for the thread that writes, and no page is requested afterwards."""
-
-    async def endless() -> AsyncGenerator[list[msgspec.Raw], None]:
-        while True:
-            yield [msgspec.Raw(b'{"id":1}')]
-
     task: asyncio.Task[Any]
-    pages = []
+    progress = []
 
-    def cancel(received: int) -> None:
-        pages.append(received)
-        if received == 3:
-            task.cancel()
+    def cancel(received: int, _: int | None) -> None:
+        progress.append(received)
+        task.cancel()
 
-    task = asyncio.ensure_future(export_pages_async(endless(), CSVWriter(tmp_path / "file.csv"), cancel))
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert pages == [1, 2, 3]
+    async with RecordServer({EVENTS: RECORDS}, max_limit=10).async_client() as client:
+        task = asyncio.ensure_future(client.events().to_csv(tmp_path / "file.csv", on_progress=cancel))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert progress == [10]
     assert names_in(tmp_path) == []
 
 
@@ -246,36 +228,32 @@ def test_places_of_submissions() -> None:
     assert [each["geometry"] for each in features] == [{"type": "Point", "coordinates": [18.5, 15]}, None]
 
 
-def make_pages(records: int) -> Iterator[list[msgspec.Raw]]:
+def make_table(records: int, tmp_path: Path) -> Table:
+    table = Table(Event, folder=str(tmp_path))
     for start in range(0, records, 50):
-        yield [msgspec.Raw(msgspec.json.encode(event(number))) for number in range(start, start + 50)]
+        table.write([msgspec.Raw(msgspec.json.encode(event(number))) for number in range(start, start + 50)])
+    return table
 
 
-def peak_bytes(writer: RecordWriter[Any], records: int) -> int:
+def peak_bytes(write: Callable[[Table, BinaryIO], None], records: int, tmp_path: Path) -> int:
     tracemalloc.start()
     try:
-        export_pages(make_pages(records), writer, lambda _: None)
+        with make_table(records, tmp_path) as table, (tmp_path / "file").open("wb") as file:
+            write(table, file)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("format_", [*FORMATS, "dict"])
-def test_memory_does_not_grow_with_the_list(format_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fieldgate_client.exports.parquet.ROWS_PER_GROUP", 100)
-    writers: dict[str, Callable[[Path], RecordWriter[Any]]] = {
-        "ndjson": NDJSONWriter,
-        "csv": CSVWriter,
-        "xlsx": XLSXWriter,
-        "parquet": ParquetWriter,
-        "geojson": lambda path: GeoJSONWriter(path, {}),
-        "dict": lambda _: GeoJSONBuilder({}),
-    }
-    path = tmp_path / "file"
-    export_pages(make_pages(100), writers[format_](path), lambda _: None)  # loads libraries
-    few, many = peak_bytes(writers[format_](path), 200), peak_bytes(writers[format_](path), 2000)
-    does_grow = many > few * 1.25 + 100_000
-    assert does_grow == (format_ == "dict")
+@pytest.mark.parametrize("write", [write_csv, write_xlsx, arrow.write_parquet])
+def test_memory_does_not_grow_with_the_list(
+    write: Callable[[Table, BinaryIO], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrow, "ROWS_PER_BATCH", 100)
+    monkeypatch.setattr(csv_file, "ROWS_PER_WRITE", 100)
+    peak_bytes(write, 50, tmp_path)  # loads libraries
+    few, many = peak_bytes(write, 200, tmp_path), peak_bytes(write, 1500, tmp_path)
+    assert many < few * 1.25 + 100_000
 
 
 @pytest.mark.parametrize("text", [rb"\ud800", rb"a\udc00b", rb"\ud800\ud800"])
@@ -286,11 +264,6 @@ def test_half_a_character_is_an_error(text: bytes, format_: str, tmp_path: Path)
     with server.client() as client, pytest.raises(UnexpectedResponse):
         getattr(client.events(), f"to_{format_}")(tmp_path / "file")
     assert names_in(tmp_path) == []
-
-
-def test_a_page_that_is_not_utf8_is_damaged() -> None:
-    with pytest.raises(DamagedPage):
-        parse_page(b'{"count":1,"next":null,"results":[{"id":1,"name":"\xff"}]}', {}, 0, 10)
 
 
 async def test_events_of_a_fieldgate_server(start: StartService, tmp_path: Path) -> None:

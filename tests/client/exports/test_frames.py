@@ -6,15 +6,16 @@ import msgspec
 import pandas
 import polars
 import pytest
-from fieldgate_client.exports import frames
-from fieldgate_client.exports.column_types import expected_kinds
-from fieldgate_client.exports.frames import PandasBuilder, PolarsBuilder
+from fieldgate_client.exports import arrow
+from fieldgate_client.exports.arrow import to_pandas, to_polars
+from fieldgate_client.exports.columns import expected_columns
 from fieldgate_client.records import Event
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.client.exports.hostile_records import HOSTILE
-from tests.client.exports.test_tables import COLUMNS, write
+from tests.client.exports.test_tables import COLUMNS
+from tests.client.exports.written import frame_of
 
 EVENTS: list[dict[str, Any]] = [
     {"id": 1, "dtype": {"id": 12, "name": "Flood"}, "countries": [], "num_affected": 5, "is_featured": True,
@@ -26,12 +27,12 @@ EVENTS: list[dict[str, Any]] = [
 
 @pytest.fixture(params=[1, 20_000])
 def batch_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "ROWS_PER_BATCH", request.param)
+    monkeypatch.setattr(arrow, "ROWS_PER_BATCH", request.param)
 
 
 @pytest.mark.usefixtures("batch_size")
 def test_pandas() -> None:
-    frame: pandas.DataFrame = write(PandasBuilder(expected_kinds(Event)), EVENTS, 1)
+    frame: pandas.DataFrame = frame_of(to_pandas, EVENTS, Event)
     assert {name: str(kind) for name, kind in frame.dtypes.items()} == {
         "id": "Int64", "dtype.id": "Int64", "dtype.name": "string", "countries.id": "string",
         "countries.name": "string", "num_affected": "Int64", "is_featured": "boolean",
@@ -48,8 +49,8 @@ def test_pandas() -> None:
 
 @pytest.mark.usefixtures("batch_size")
 def test_pandas_with_nested_values() -> None:
-    frame: pandas.DataFrame = write(PandasBuilder(expected_kinds(Event, flatten=False), flatten=False), EVENTS, 1)
-    assert [*frame.columns] == [*EVENTS[0]]
+    frame: pandas.DataFrame = frame_of(to_pandas, EVENTS, Event, is_flat=False)
+    assert {*frame.columns} == {*EVENTS[0]}
     assert frame["dtype"][0] == {"id": 12, "name": "Flood"}
     assert frame["countries"][1] == EVENTS[1]["countries"]
     assert str(frame["disaster_start_date"].dtype) == "datetime64[us, UTC]"
@@ -57,7 +58,7 @@ def test_pandas_with_nested_values() -> None:
 
 @pytest.mark.usefixtures("batch_size")
 def test_polars() -> None:
-    frame: polars.DataFrame = write(PolarsBuilder(expected_kinds(Event)), EVENTS, 1)
+    frame: polars.DataFrame = frame_of(to_polars, EVENTS, Event)
     time = polars.Datetime("us", "UTC")
     assert {**frame.schema} == {
             "id": polars.Int64, "dtype.id": polars.Int64, "dtype.name": polars.String, "countries.id": polars.String,
@@ -72,7 +73,7 @@ def test_polars() -> None:
 
 @pytest.mark.usefixtures("batch_size")
 def test_polars_with_nested_values() -> None:
-    frame: polars.DataFrame = write(PolarsBuilder(expected_kinds(Event, flatten=False), flatten=False), EVENTS, 1)
+    frame: polars.DataFrame = frame_of(to_polars, EVENTS, Event, is_flat=False)
     assert frame.schema["dtype"] == polars.Struct({"id": polars.Int64, "name": polars.String})
     assert frame["dtype"].to_list() == [record["dtype"] for record in EVENTS]
     assert frame["countries"].to_list() == [record["countries"] for record in EVENTS]
@@ -80,27 +81,54 @@ def test_polars_with_nested_values() -> None:
 
 @pytest.mark.usefixtures("batch_size")
 def test_hostile_values() -> None:
-    pandas_frame: pandas.DataFrame = write(PandasBuilder(), HOSTILE)
-    polars_frame: polars.DataFrame = write(PolarsBuilder(), HOSTILE)
+    pandas_frame: pandas.DataFrame = frame_of(to_pandas, HOSTILE)
+    polars_frame: polars.DataFrame = frame_of(to_polars, HOSTILE)
     assert [*pandas_frame.columns] == polars_frame.columns == COLUMNS
     for frame in (pandas_frame, polars_frame):
         assert [*frame["text"]][:-1] == [record["text"] for record in HOSTILE[:-1]]
         assert [*frame["number"]][:2] == ["1", str(2**70)]
-    nested: polars.DataFrame = write(PolarsBuilder(flatten=False), HOSTILE)
+    nested: polars.DataFrame = frame_of(to_polars, HOSTILE, is_flat=False)
     assert nested["mixed"].to_list()[5:8] == ["[1,2]", '{"a":1}', "[]"], "JSON where no type fits all"
     assert nested["late"].to_list()[-3:] == [{"x": 1, "y": None}, {"x": 2, "y": [3, 4]}, None]
 
 
-@pytest.mark.parametrize("flatten", [True, False])
-def test_no_records(flatten: bool) -> None:
-    expected = expected_kinds(Event, flatten=flatten)
-    for builder in (PandasBuilder, PolarsBuilder):
-        frame = write(builder(expected, flatten=flatten), [])
-        assert [*frame.columns] == [*expected]
-        assert len(frame) == 0
-        assert len(write(builder(flatten=flatten), [])) == 0
-    frame = write(PandasBuilder(expected, flatten=flatten), [])
-    assert str(frame["disaster_start_date"].dtype) == "datetime64[us, UTC]"
+@pytest.mark.parametrize("is_flat", [True, False])
+def test_no_records(is_flat: bool) -> None:
+    converters: tuple[Any, ...] = (to_pandas, to_polars)
+    for convert in converters:
+        frame = frame_of(convert, [], Event, is_flat=is_flat)
+        assert {*frame.columns} == expected_columns(Event, is_flat=is_flat).keys()
+        assert len(frame) == len(frame_of(convert, [], is_flat=is_flat)) == 0
+    assert str(frame_of(to_pandas, [], Event, is_flat=is_flat)["disaster_start_date"].dtype) == "datetime64[us, UTC]"
+
+
+@pytest.mark.usefixtures("batch_size")
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([None], "string"),
+        ([1, None, -(2**63), 2**63 - 1], "Int64"),
+        ([1, 2.5], "Float64"),
+        ([1, 2**63], "string"),
+        ([True, None], "boolean"),
+        ([True, 1], "string"),
+        (["2021-03-04", "2021-03-04T10:20:30Z", "2021-03-04 10:20:30.5+02:00"], "datetime64[us, UTC]"),
+        (["2021-03-04", ""], "string"),
+        (["2021-03-04", 1], "string"),
+        (["2021-03-04", "2021-02-30"], "string"),
+        (["2021-03-04T10:20:30.1234567Z"], "string"),  # would be rounded
+        (["1234-56-7890"], "string"),
+        ([1, "a"], "string"),
+    ],
+)
+def test_the_type_represents_all_values(values: list[Any], kind: str) -> None:
+    assert str(frame_of(to_pandas, [{"column": value} for value in values])["column"].dtype) == kind
+
+
+def test_columns_of_typed_records_have_their_type() -> None:
+    """Whatever the values of one day are."""
+    frame = frame_of(to_pandas, [{"id": 1, "name": "2021-03-04", "disaster_start_date": None}], Event)
+    assert [str(kind) for kind in frame.dtypes] == ["Int64", "string", "datetime64[us, UTC]"]
 
 
 values = st.recursive(
@@ -111,15 +139,14 @@ values = st.recursive(
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), values), max_size=4))
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_any_records(several: list[dict[str, Any]]) -> None:
-    for flatten in (True, False):
-        polars_frame: polars.DataFrame = write(PolarsBuilder(flatten=flatten), several)
-        pandas_frame: pandas.DataFrame = write(PandasBuilder(flatten=flatten), several)
+    for is_flat in (True, False):
+        polars_frame: polars.DataFrame = frame_of(to_polars, several, is_flat=is_flat)
+        pandas_frame: pandas.DataFrame = frame_of(to_pandas, several, is_flat=is_flat)
         assert [*pandas_frame.columns] == polars_frame.columns
-        assert len(pandas_frame) == len(several)
         if polars_frame.columns:
-            assert polars_frame.height == len(several)
+            assert len(pandas_frame) == polars_frame.height == len(several)
     for name in pandas_frame.columns:
         assert [None if _is_missing(each) else each for each in pandas_frame[name]] == [
             _typed(record.get(name), str(pandas_frame[name].dtype)) for record in several

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +14,20 @@ import pandas
 import pyarrow.parquet
 import pytest
 from fieldgate_client import ExportLimit
-from fieldgate_client.exports.csv_file import CSVWriter
-from fieldgate_client.exports.export import RecordWriter, export_pages
+from fieldgate_client.csv_cells import escape_formula
+from fieldgate_client.exports.arrow import write_parquet
+from fieldgate_client.exports.csv_file import write_csv
 from fieldgate_client.exports.flatten import flatten
-from fieldgate_client.exports.ndjson import NDJSONWriter
-from fieldgate_client.exports.parquet import ParquetWriter
-from fieldgate_client.exports.xlsx import MAX_CELL_UNITS, XLSXWriter, cell_text
+from fieldgate_client.exports.table import to_lines
+from fieldgate_client.exports.xlsx import MAX_CELL_UNITS, cell_text, write_xlsx
 from hypothesis import given
 from hypothesis import strategies as st
 from python_calamine import CalamineWorkbook
 
-from fieldgate.http.response.csv_safe import escape_formula
 from tests.client.exports.hostile_records import HOSTILE, LONG_TEXT
+from tests.client.exports.written import file_of, table_of
 
-COLUMNS = ["id", "text", "mixed", "mixed.a", "number", "when", "late.x", "late.y", "=HYPERLINK(1)"]
-
-
-def write(writer: RecordWriter[Any], records: list[Any], page_size: int = 3) -> Any:
-    raw = [msgspec.Raw(msgspec.json.encode(record)) for record in records]
-    pages = [raw[start : start + page_size] for start in range(0, len(raw), page_size)]
-    written, count = export_pages(iter(pages), writer, lambda _: None)
-    assert count == len(records)
-    return written
+COLUMNS = ["id", "text", "mixed", "mixed.a", "number", "when", "=HYPERLINK(1)", "late.x", "late.y"]
 
 
 def read_csv(data: bytes) -> list[list[str]]:
@@ -52,9 +45,7 @@ def csv_text(cell: Any) -> str:
 
 @pytest.mark.parametrize("page_size", [1, 3, 100])
 def test_csv_with_hostile_values(page_size: int) -> None:
-    file = io.BytesIO()
-    write(CSVWriter(file), HOSTILE, page_size)
-    header, *rows = read_csv(file.getvalue())
+    header, *rows = read_csv(file_of(write_csv, HOSTILE, page_size=page_size))
     assert header == [csv_text(name) for name in COLUMNS], "whatever the pages are"
     expected = [{csv_text(name): csv_text(cell) for name, cell in flatten(record).items()} for record in HOSTILE]
     assert rows == [[record.get(name, "") for name in header] for record in expected]
@@ -71,26 +62,19 @@ records = st.lists(
 )
 
 
-@given(records, st.integers(1, 9))
-def test_csv_of_any_records(several: list[dict[str, Any]], page_size: int) -> None:
-    """Rows that are rearranged as text are the same as rows that are written with all columns known."""
-    paged, whole = io.BytesIO(), io.BytesIO()
-    write(CSVWriter(paged), several, page_size)
-    write(CSVWriter(whole), several, 100)
-    rows = read_csv(paged.getvalue())
+@given(records)
+def test_csv_of_any_records(several: list[dict[str, Any]]) -> None:
+    rows = read_csv(file_of(write_csv, several))
     expected = [{csv_text(name): csv_text(cell) for name, cell in flatten(record).items()} for record in several]
     if not rows or not rows[0]:
         assert not any(cell for row in expected for cell in row.values())
         return
-    header = rows[0]
-    assert read_csv(whole.getvalue()) == rows
-    assert rows[1:] == [[row.get(name, "") for name in header] for row in expected]
+    assert rows[1:] == [[row.get(name, "") for name in rows[0]] for row in expected]
 
 
 def test_csv_has_nothing_that_controls_a_terminal() -> None:
-    file = io.BytesIO()
-    write(CSVWriter(file), [{"name": "\x1b]0;title\x07\x9b31mFlood\x7f\tÄ\nb"}])
-    assert file.getvalue().decode() == 'name\r\n"\ufffd]0;title\ufffd\ufffd31mFlood\ufffd\tÄ\nb"\r\n'
+    written = file_of(write_csv, [{"name": "\x1b]0;title\x07\x9b31mFlood\x7f\tÄ\nb"}])
+    assert written.decode() == 'name\r\n"\ufffd]0;title\ufffd\ufffd31mFlood\ufffd\tÄ\nb"\r\n'
 
 
 def test_csv_is_read_by_pandas_as_it_was() -> None:
@@ -99,22 +83,20 @@ def test_csv_is_read_by_pandas_as_it_was() -> None:
         {"text": "Ärzte; Pflege | Wasser", "number": "-5", "place": "-0.5"},
         {"text": "a - b\nc\td", "number": "7", "place": "1e3"},
     ]
-    file = io.BytesIO()
-    write(CSVWriter(file), records)
-    table = pandas.read_csv(io.BytesIO(file.getvalue()))
+    table = pandas.read_csv(io.BytesIO(file_of(write_csv, records)))
     assert table["text"].tolist() == [record["text"] for record in records]
     assert (table["number"].tolist(), table["place"].tolist()) == ([-5, 7], [-0.5, 1000.0])
 
 
 def test_csv_for_excel() -> None:
-    file = io.BytesIO()
-    write(CSVWriter(file, bom=True), [{"name": "Côte d'Ivoire"}])
-    assert file.getvalue() == "\ufeffname\r\nCôte d'Ivoire\r\n".encode()
+    assert (
+        file_of(partial(write_csv, bom=True), [{"name": "Côte d'Ivoire"}]) == "\ufeffname\r\nCôte d'Ivoire\r\n".encode()
+    )
 
 
 def test_xlsx_with_hostile_values(tmp_path: Path) -> None:
     path = tmp_path / "records.xlsx"
-    write(XLSXWriter(path), HOSTILE)
+    path.write_bytes(file_of(write_xlsx, HOSTILE))
     sheet = openpyxl.load_workbook(path).active
     assert sheet.title == "records"
     header, *rows = [[cell.value for cell in row] for row in sheet.iter_rows()]
@@ -142,21 +124,21 @@ def test_cells_are_never_too_long(text: str, times: int) -> None:
         assert "[cut" not in cell
 
 
-def test_a_sheet_has_a_limit(tmp_path: Path) -> None:
+def test_a_sheet_has_a_limit() -> None:
     several = [{"id": number} for number in range(10)]
-    write(XLSXWriter(tmp_path / "fits.xlsx", max_rows=11), several)
+    with table_of(several, max_records=10) as table:
+        assert table.count == 10
     with pytest.raises(ExportLimit, match=r"at most 9 records and a header.*to_csv or to_parquet"):
-        write(XLSXWriter(tmp_path / "long.xlsx", max_rows=10), several)
-    assert [path.name for path in tmp_path.iterdir()] == ["fits.xlsx"]
+        table_of(several, max_records=9)
 
 
 def test_parquet_with_hostile_values(tmp_path: Path) -> None:
     path = tmp_path / "records.parquet"
-    write(ParquetWriter(path), HOSTILE)
+    path.write_bytes(file_of(write_parquet, HOSTILE))
     table = pyarrow.parquet.read_table(path)
     assert table.column_names == COLUMNS
     assert [str(field.type) for field in table.schema] == [
-        "int64", "string", "string", "int64", "string", "timestamp[us, tz=UTC]", "int64", "string", "string",
+        "int64", "string", "string", "int64", "string", "timestamp[us, tz=UTC]", "string", "int64", "string",
     ]  # fmt: skip
     assert table.column("id").to_pylist() == [*range(1, 12), None]
     assert table.column("text").to_pylist() == [record.get("text") for record in HOSTILE]
@@ -175,32 +157,26 @@ def test_parquet_with_hostile_values(tmp_path: Path) -> None:
 
 def test_ndjson_is_what_the_server_sent() -> None:
     sent = [b'{"b":1,"a":"\\u00e9\\ud83d\\ude00", "big":1e999}', b'{\n  "a": "line\\nbreak",\r\n  "b": 2\n}', b"null"]
-    for page_size in (1, 3):
-        file = io.BytesIO()
-        pages = [[msgspec.Raw(each) for each in sent[start : start + page_size]] for start in range(0, 3, page_size)]
-        export_pages(iter(pages), NDJSONWriter(file), lambda _: None)
-        lines = file.getvalue().splitlines()
-        assert lines[0] == sent[0]
-        assert [msgspec.json.decode(line) for line in lines[1:]] == [{"a": "line\nbreak", "b": 2}, None]
-        assert file.getvalue().endswith(b"\n")
-
-
-@pytest.mark.parametrize("kind", [CSVWriter, XLSXWriter, ParquetWriter])
-def test_no_records_have_the_expected_columns(kind: Any, tmp_path: Path) -> None:
-    for expected in ({}, {"id": 0, "dtype.name": 0}):
-        path = tmp_path / f"file{len(expected)}"
-        write(kind(path, expected), [])
-        if kind is CSVWriter:
-            assert path.read_bytes() == (b"id,dtype.name\r\n" if expected else b"")
-        elif kind is XLSXWriter:
-            rows = CalamineWorkbook.from_path(str(path)).get_sheet_by_index(0).to_python()
-            assert rows == ([[*expected]] if expected else [])
-        else:
-            table = pyarrow.parquet.read_table(path)
-            assert (table.column_names, table.num_rows) == ([*expected], 0)
+    written = to_lines([msgspec.Raw(each) for each in sent])
+    lines = written.splitlines()
+    assert lines[0] == sent[0]
+    assert [msgspec.json.decode(line) for line in lines[1:]] == [{"a": "line\nbreak", "b": 2}, None]
+    assert written.endswith(b"\n")
 
 
 def test_long_text_is_whole_elsewhere() -> None:
-    file = io.BytesIO()
-    write(CSVWriter(file), HOSTILE)
-    assert LONG_TEXT in file.getvalue().decode()
+    assert LONG_TEXT in file_of(write_csv, HOSTILE).decode()
+
+
+class Typed(msgspec.Struct):
+    id: int
+
+
+@pytest.mark.parametrize("record_type", [dict[str, Any], Typed])
+def test_no_records_have_the_columns_of_their_type(record_type: Any) -> None:
+    columns = ["id"] if record_type is Typed else []
+    assert file_of(write_csv, [], record_type) == (b"id\r\n" if columns else b"")
+    sheet = CalamineWorkbook.from_filelike(io.BytesIO(file_of(write_xlsx, [], record_type))).get_sheet_by_index(0)
+    assert sheet.to_python() == ([columns] if columns else [])
+    table = pyarrow.parquet.read_table(io.BytesIO(file_of(write_parquet, [], record_type)))
+    assert (table.column_names, table.num_rows) == (columns, 0)

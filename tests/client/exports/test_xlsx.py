@@ -1,19 +1,18 @@
 """What makes a workbook usable: dates, a filter, widths and a header that stays."""
 
+import io
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import openpyxl
 import pytest
-from fieldgate_client.exports.column_types import expected_kinds
-from fieldgate_client.exports.xlsx import MAX_WIDTH, MIN_WIDTH, XLSXWriter, excel_time
+from fieldgate_client.exports.xlsx import MAX_WIDTH, MIN_WIDTH, excel_time, write_xlsx
 from fieldgate_client.records import Event
 from hypothesis import given
 from hypothesis import strategies as st
 from python_calamine import CalamineWorkbook
 
-from tests.client.exports.test_tables import write
+from tests.client.exports.written import file_of
 
 RECORDS: list[dict[str, Any]] = [
     {"id": 1, "when": "2026-10-21T11:40:45Z", "day": "2021-03-05", "mixed": "2021-03-05", "name": "2021-03-05",
@@ -26,9 +25,8 @@ RECORDS: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def sheet(tmp_path: Path) -> Any:
-    write(XLSXWriter(tmp_path / "x.xlsx", expected_kinds(Event)), RECORDS, 2)
-    return openpyxl.load_workbook(tmp_path / "x.xlsx").active
+def sheet() -> Any:
+    return openpyxl.load_workbook(io.BytesIO(file_of(write_xlsx, RECORDS, Event))).active
 
 
 def column(sheet: Any, name: str) -> list[Any]:
@@ -68,14 +66,6 @@ def test_header(sheet: Any) -> None:
     assert MIN_WIDTH + 1 < widths["when"] < MAX_WIDTH
 
 
-def test_a_table_without_records(tmp_path: Path) -> None:
-    write(XLSXWriter(tmp_path / "x.xlsx", {"id": 0, "name": 0}), [])
-    sheet = openpyxl.load_workbook(tmp_path / "x.xlsx").active
-    assert sheet.auto_filter.ref == "A1:B1"
-    write(XLSXWriter(tmp_path / "none.xlsx"), [])
-    assert openpyxl.load_workbook(tmp_path / "none.xlsx").active.auto_filter.ref is None
-
-
 @given(st.datetimes())
 def test_any_time(time: datetime) -> None:
     """Excel has it, or it stays text."""
@@ -83,7 +73,6 @@ def test_any_time(time: datetime) -> None:
     assert found == (time if datetime(1900, 3, 1) <= time <= datetime(9999, 12, 31, 23, 59, 59) else None)
 
 
-def test_other_readers(tmp_path: Path) -> None:
-    write(XLSXWriter(tmp_path / "x.xlsx"), RECORDS)
-    rows = CalamineWorkbook.from_path(str(tmp_path / "x.xlsx")).get_sheet_by_index(0).to_python()
+def test_other_readers() -> None:
+    rows = CalamineWorkbook.from_filelike(io.BytesIO(file_of(write_xlsx, RECORDS))).get_sheet_by_index(0).to_python()
     assert rows[1][1] == datetime(2026, 10, 21, 11, 40, 45)

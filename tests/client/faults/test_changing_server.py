@@ -20,6 +20,8 @@ from tests.client.quick_retries import QUICK
 from tests.conftest import new_database
 from tests.processes import ServerProcess
 
+pytestmark = pytest.mark.nightly
+
 EVENTS = 240
 # Path, filters and order of a list; page size; concurrency.
 WALKS: list[tuple[str, dict[str, Any], int, int]] = [
@@ -41,7 +43,7 @@ class ChangingServer:
 
 @pytest.fixture(
     scope="module",
-    params=[("sqlite", 1), ("sqlite", 2), pytest.param(("postgresql", 2), marks=pytest.mark.nightly)],
+    params=[("sqlite", 1), ("sqlite", 2), ("postgresql", 2)],
     ids=["sqlite", "sqlite-two-processes", "postgresql-two-processes"],
 )
 async def changing_server(
@@ -128,7 +130,6 @@ async def test_changes_and_faults_together(changing_server: ChangingServer) -> N
     assert outcome in ("ordered", "unchanged", "reported")
 
 
-@pytest.mark.nightly
 async def test_events_are_written_during_many_walks(changing_server: ChangingServer) -> None:
     outcomes = await read_for(changing_server, rounds=3)
     print(outcomes, changing_server.writer.writes)

@@ -14,6 +14,8 @@ from tests.client.faults.fault_proxy import FAULTS, FaultProxy
 from tests.client.quick_retries import QUICK
 from tests.processes import ServerProcess
 
+pytestmark = pytest.mark.nightly
+
 EVENTS = 5000
 CYCLONES = 2000
 SEVERE = 200
@@ -118,7 +120,6 @@ def test_the_blocking_client(server: ServerProcess) -> None:
         assert client.events()[EVENTS - 1].id == expected_order(range(1, EVENTS + 1))[-1]
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("portion", range(20))
 async def test_seeds_in_the_long_form(server: ServerProcess, portion: int) -> None:
     """200 seeds with 5,000 events. The outcomes are printed with -s."""
@@ -128,14 +129,12 @@ async def test_seeds_in_the_long_form(server: ServerProcess, portion: int) -> No
         print(f"seed {seed}: {outcome}, {sum(happened.values())} requests, {sum(happened.values()) - harmless} faults")
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("concurrency", [1, 8])
 async def test_two_thousand_pages_of_one_record(server: ServerProcess, concurrency: int) -> None:
     with FaultProxy(server.port, seed=3, rate=0.02) as proxy:
         check_records(await fetch(proxy.base_url, 1, concurrency, CYCLONES), range(1, CYCLONES + 1))
 
 
-@pytest.mark.nightly
 async def test_a_hundred_thousand_events(tmp_path_factory: pytest.TempPathFactory) -> None:
     number = 100_000
     with event_server(tmp_path_factory.mktemp("many"), number) as server:

@@ -5,7 +5,6 @@ import io
 import re
 
 import pytest
-from fieldgate_client.exports import csv_file
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -118,10 +117,3 @@ def test_very_long_cells_are_decoded() -> None:
 def test_cells_of_a_row_can_be_encoded_apart(row: list[str], cut: int) -> None:
     parts = [part for part in (row[:cut], row[cut:]) if part]
     assert b",".join([encode_cells(*part) for part in parts]) + b"\r\n" == encode_csv([row])
-
-
-@given(st.lists(st.lists(texts, min_size=2, max_size=3), max_size=4))
-def test_the_client_library_has_the_same_rules(rows: list[list[str]]) -> None:
-    """Besides, it replaces control characters."""
-    expected = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", "\ufffd", encode_csv(rows).decode())
-    assert csv_file.encode_rows([*rows]).decode() == expected
