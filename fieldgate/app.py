@@ -57,7 +57,6 @@ from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import Operation
 from fieldgate.http.request.active_requests import ActiveRequests
-from fieldgate.http.request.arrival_table import ArrivalTable
 from fieldgate.http.request.body_draining import BodyDrainer
 from fieldgate.http.request.hosts import HostPolicy
 from fieldgate.http.request.rate_limits import RateLimiter
@@ -78,7 +77,6 @@ from fieldgate.imports.schemas import PATH as IMPORTS_PATH
 from fieldgate.imports.store import ImportStore
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.requests import RequestMetrics
-from fieldgate.metrics.shared_counters import metrics_folder
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.reference import routes as reference_routes
 from fieldgate.reference.store import ReferenceStore
@@ -201,7 +199,7 @@ def build_app(
         active_requests=ActiveRequests(settings.max_requests_in_flight),
         body_reader=BodyReader(settings),
         authenticator=authenticator,
-        rate_limiter=RateLimiter(settings, ArrivalTable(metrics_folder()), request_metrics),
+        rate_limiter=RateLimiter(settings, request_metrics),
         costly_requests=CostlyRequests(),
         write_turns=WriteTurns(),
         data_versions=data_versions,

@@ -32,8 +32,7 @@ from fieldgate.cli.events import create_demo_events
 from fieldgate.db import Database, DataVersions, now
 from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.metrics.access_log import logging_config
-from fieldgate.metrics.shared_counters import METRICS_DIR_VARIABLE
-from fieldgate.metrics.stale_folders import create_metrics_folder
+from fieldgate.metrics.metrics_folder import create_metrics_folder
 from fieldgate.runtime.file_limits import fitting_connections, raise_file_limit
 from fieldgate.runtime.malloc import limit_arenas
 from fieldgate.runtime.parent_watch import GRACE_PERIOD_SECONDS, PARENT_PID_VARIABLE
@@ -84,7 +83,6 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
         )
     max_connections = _fit_connections(settings)
     metrics_dir = create_metrics_folder()
-    os.environ[METRICS_DIR_VARIABLE] = str(metrics_dir)
     server = GranianServer(
         "fieldgate.app:create_app",
         factory=True,
@@ -182,6 +180,7 @@ class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Gra
         ended = self.wrks[number]
         if ended.is_alive() or self._delayed.pop(number, None) is ended:
             return True
+        _forget_gauges(ended.inner.pid)
         lived = time.monotonic() - ended.birth
         delay = self._backoffs[number].next_delay(lived)
         if delay:
@@ -206,6 +205,13 @@ class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Gra
         finally:
             if self.runs_import_worker:
                 self._worker_thread.join()
+
+
+def _forget_gauges(pid: int) -> None:
+    """Remove what only a living process can tell from the metrics."""
+    from prometheus_client.multiprocess import mark_process_dead  # reads the folder when it is imported
+
+    mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
 
 def _restore_signals() -> None:

@@ -8,6 +8,8 @@ window ahead. So nobody gets more than `quota + quota / window × seconds` in an
 Users have their own quota, wherever they are, with all their tokens. Callers without credentials share the quota of
 their address; of IPv6 that is the /64 network, which one customer has. Credentials that are not valid are counted by
 address, too: beyond a quota they are refused before they are looked up in the database.
+
+Each process counts by itself: N processes admit N times the quota.
 """
 
 import math
@@ -18,7 +20,6 @@ from typing import Protocol
 from fieldgate.cache import BoundedCache
 from fieldgate.concurrency import SlotHolder
 from fieldgate.errors import Header, TooManyRequests
-from fieldgate.http.request.arrival_table import ArrivalTable
 from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.i18n.messages import PluralMessage
 from fieldgate.identity import Caller
@@ -30,7 +31,7 @@ READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 CONDITIONAL_SHARE = 0.1
 # Fields are sent when less than this share of the quota is left.
 ANNOUNCED_SHARE = 0.5
-MAX_KNOWN_KEYS = 8192  # per process and quota
+MAX_KEYS = 65_536  # per quota
 MAX_KNOWN_ADDRESSES = 8192
 MAX_KNOWN_CREDENTIALS = 4096
 
@@ -47,33 +48,18 @@ class RefusalCounter(Protocol):
     def count_refusal(self, policy: str) -> None: ...
 
 
-class _KnownKey:
-    __slots__ = ("hash", "time")
-
-    def __init__(self, hash_: int) -> None:
-        self.hash = hash_
-        self.time = 0.0
-
-
 class RateMeter:
-    """Measures the use of one quota, for any number of keys.
+    """Measures the use of one quota in this process, for any number of keys."""
 
-    Processes share the times of the table without a lock. If two change the time of one key at once, one of the two
-    changes is lost. A process also remembers the latest time that it has written, and never goes back behind it. So
-    each process by itself keeps the limit exactly, and N processes admit at most N times as much, however badly their
-    steps interleave. In practice it is the limit: the step takes a fraction of a microsecond.
-    """
-
-    def __init__(self, name: str, quota: RateQuota, table: ArrivalTable, clock: Clock = monotonic) -> None:
+    def __init__(self, name: str, quota: RateQuota, clock: Clock = monotonic) -> None:
         self.name = name
         self.quota = quota
         self.interval = quota.seconds / quota.requests
         # Beyond this level nothing is admitted. Sums of floats are not exact: a thousandth of a request is tolerated.
         self.limit = quota.seconds + self.interval / 1000
         self.announced_level = quota.seconds * (1 - ANNOUNCED_SHARE)
-        self._table = table
         self._clock = clock
-        self._known: dict[Hashable, _KnownKey] = {}
+        self._times: dict[Hashable, float] = {}  # when the quota is full again
         self._policy: Header = (b"ratelimit-policy", f'"{name}";q={quota.requests};w={quota.seconds}'.encode())
 
     def take(self, key: Hashable, cost: float) -> float:
@@ -81,45 +67,28 @@ class RateMeter:
 
         A cost above the quota uses all of it.
         """
-        known = self._known.get(key) or self._add(key)
-        table, hash_, now = self._table, known.hash, self._clock()
-        slot = hash_ & table.mask
-        if table.keys[slot] != hash_:
-            slot = table.claim(hash_, now)
-        time = table.times[slot]
-        if time < known.time:
-            time = known.time
-        if time < now:
-            time = now
+        now = self._clock()
+        time = max(self._times.get(key, now), now)
         time += cost * self.interval if cost < self.quota.requests else self.quota.seconds
-        level = time - now
-        if level <= self.limit:
-            table.times[slot] = known.time = time
-        return level
+        if time - now <= self.limit:
+            self._store(key, time)
+        return time - now
 
     def charge(self, key: Hashable, cost: float) -> None:
         """Use a part of the quota after the fact, even if there is none left."""
-        known, now = self._known.get(key) or self._add(key), self._clock()
-        slot = self._table.claim(known.hash, now)
-        self._table.times[slot] = known.time = max(self._table.times[slot], known.time, now) + cost * self.interval
+        now = self._clock()
+        self._store(key, max(self._times.get(key, now), now) + cost * self.interval)
 
     def level(self, key: Hashable) -> float:
         """Seconds until the quota is full again."""
-        known = self._known.get(key) or self._add(key)
-        table, hash_, now = self._table, known.hash, self._clock()
-        slot = hash_ & table.mask
-        if table.keys[slot] != hash_:
-            slot = table.claim(hash_, now)  # a key that is in the table is found sooner next time
-        time = table.times[slot]
-        if time < known.time:
-            time = known.time
-        return time - now if time > now else 0.0
+        return max(0.0, self._times.get(key, 0.0) - self._clock())
 
-    def _add(self, key: Hashable) -> _KnownKey:
-        if len(self._known) >= MAX_KNOWN_KEYS:
-            self._known.clear()  # the table still has their times
-        known = self._known[key] = _KnownKey(self._table.hash(f"{self.name} {key!r}".encode()))
-        return known
+    def _store(self, key: Hashable, time: float) -> None:
+        if len(self._times) >= MAX_KEYS and key not in self._times:
+            # Forget those whose quota is full again, and those who used least.
+            for each in sorted(self._times, key=self._times.__getitem__)[: MAX_KEYS // 2]:
+                del self._times[each]
+        self._times[key] = time
 
     def seconds_to_wait(self, level: float) -> int:
         """After a refusal at this level: whole seconds until the same request is admitted."""
@@ -158,11 +127,9 @@ class RateLimited(TooManyRequests):
 class RateLimiter:
     """The quotas of the settings. There is one in each process."""
 
-    def __init__(
-        self, settings: Settings, table: ArrivalTable, refusals: RefusalCounter, clock: Clock = monotonic
-    ) -> None:
+    def __init__(self, settings: Settings, refusals: RefusalCounter, clock: Clock = monotonic) -> None:
         def meter(name: str, quota: RateQuota | None) -> RateMeter | None:
-            return RateMeter(name, quota, table, clock) if quota is not None else None
+            return RateMeter(name, quota, clock) if quota is not None else None
 
         self._refusals = refusals
         self._exempt = settings.rate_limit_exempt
