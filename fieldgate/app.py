@@ -51,7 +51,6 @@ from fieldgate.events.store import EventStore
 from fieldgate.events.summary import routes as event_summary_routes
 from fieldgate.http import health
 from fieldgate.http.application import Application, OtherPaths
-from fieldgate.http.costly_requests import CostlyRequests
 from fieldgate.http.endpoint import AppContext
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.openapi.document import OpenAPIDocument
@@ -65,7 +64,6 @@ from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.large_bodies import LargeBodies
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import strict_transport_security
-from fieldgate.http.write_turns import WriteTurns
 from fieldgate.imports import annotated_routes, warning_routes
 from fieldgate.imports import routes as import_routes
 from fieldgate.imports.annotator import WorkbookAnnotator
@@ -77,6 +75,7 @@ from fieldgate.imports.schemas import PATH as IMPORTS_PATH
 from fieldgate.imports.store import ImportStore
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.requests import RequestMetrics
+from fieldgate.overload import Overload
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.reference import routes as reference_routes
 from fieldgate.reference.store import ReferenceStore
@@ -186,7 +185,7 @@ def build_app(
         VersionRestorer(database, data_versions),
         fetcher or URLFetcher(settings.import_hosts), WorkbookAnnotator(sandbox),
         reference, event_store, events,
-        EventExporter(events, event_store, on_broken_off=request_metrics.broken_off_counter()),
+        EventExporter(events, event_store),
         openapi or OpenAPIDocument(all_operations),
         health.Readiness(readiness, [rebuilder.readiness_details]),
     )  # fmt: skip
@@ -200,8 +199,7 @@ def build_app(
         body_reader=BodyReader(settings),
         authenticator=authenticator,
         rate_limiter=RateLimiter(settings, request_metrics),
-        costly_requests=CostlyRequests(),
-        write_turns=WriteTurns(),
+        overload=Overload(),
         data_versions=data_versions,
         common_topics=(IDENTITY_TOPIC,),
         outage_problem=readiness.monitor.problem_of,

@@ -1,17 +1,36 @@
-"""Bounds on work, so that nobody can use up the service.
+"""Bounds on what one process does at a time, so that nobody can use it up.
 
-A slot belongs to its caller until the work has ended. Who has to wait for too long is answered with 503.
+Work holds slots until it has ended, and callers who wait for one take turns. Who has to wait for too long is answered
+with 503. A caller is a user, or an address without credentials.
 """
 
 import asyncio
+import sys
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Hashable
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
 from contextlib import asynccontextmanager
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from fieldgate.errors import ServiceUnavailable
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller
+from fieldgate.runtime.client_networks import network_of
 
 WAIT_SECONDS = 5.0
 MAX_WAITING_PER_CALLER = 50  # a browser that opens many tabs, or an office without accounts
+RETRY_SECONDS = 5
+# Pages and large lists are made on the event loop: a hundred of them at once would delay everybody.
+MAX_COSTLY_REQUESTS = 4
+# SQLite has one writer, and writers wait in the order of arrival. More writes of one user would gain little.
+MAX_WRITES_PER_USER = 8
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+
+class _Turn(NamedTuple):
+    future: asyncio.Future[None]
+    size: int
 
 
 class Slots:
@@ -23,59 +42,132 @@ class Slots:
         per_caller: int,
         *,
         max_waiting_per_caller: int = MAX_WAITING_PER_CALLER,
-        wait_seconds: float = WAIT_SECONDS,
+        wait_seconds: float | None = None,
+        refusal: Message | None = None,
+        retry_seconds: int = RETRY_SECONDS,
     ) -> None:
+        """By default callers wait for `WAIT_SECONDS`. `refusal` is the message for those who waited for too long."""
         self._total = total
         self._per_caller = per_caller
         self._max_waiting = max_waiting_per_caller
         self._wait_seconds = wait_seconds
+        self._refusal = refusal
+        self._retry_seconds = retry_seconds
+        self._used = 0
         self._held = Counter[Hashable]()
-        self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}  # callers in the order of their turns
+        self._waiting: dict[Hashable, deque[_Turn]] = {}  # callers in the order of their turns
 
     @asynccontextmanager
-    async def slot(self, caller: Hashable) -> AsyncIterator[None]:
-        """Hold a slot until the block ends. Raise `ServiceUnavailable` if it takes too long to get one."""
-        if caller not in self._waiting and self._fits(caller):
-            self._held[caller] += 1
-        else:
-            await self._wait(caller)
+    async def slot(self, caller: Hashable, size: int = 1) -> AsyncIterator[None]:
+        """Hold slots until the block ends: one, or as many as there are bytes. Raise `ServiceUnavailable`."""
+        size = await self.acquire(caller, size)
         try:
             yield
         finally:
-            self._release(caller)
+            self.release(caller, size)
 
-    def _fits(self, caller: Hashable) -> bool:
-        return self._held[caller] < self._per_caller and self._held.total() < self._total
+    async def acquire(self, caller: Hashable, size: int) -> int:
+        """Wait for slots, and return how many the caller has got. Raise `ServiceUnavailable`."""
+        size = min(size, self._per_caller)  # what is larger than the share of a caller would never fit
+        if caller not in self._waiting and self._fits(caller, size):
+            self._add(caller, size)
+        else:
+            await self._wait(caller, size)
+        return size
 
-    async def _wait(self, caller: Hashable) -> None:
+    def release(self, caller: Hashable, size: int) -> None:
+        self._add(caller, -size)
+        if not self._held[caller]:
+            del self._held[caller]
+        while next_caller := next((each for each in self._waiting if self._may_go_on(each)), None):
+            turns = self._waiting.pop(next_caller)
+            turn = turns.popleft()
+            self._add(next_caller, turn.size)
+            turn.future.set_result(None)
+            if turns:
+                self._waiting[next_caller] = turns  # after all others
+
+    def _add(self, caller: Hashable, size: int) -> None:
+        self._used += size
+        self._held[caller] += size
+
+    def _fits(self, caller: Hashable, size: int) -> bool:
+        return self._held[caller] + size <= self._per_caller and self._used + size <= self._total
+
+    def _may_go_on(self, caller: Hashable) -> bool:
+        return self._fits(caller, self._waiting[caller][0].size)
+
+    async def _wait(self, caller: Hashable, size: int) -> None:
         if len(self._waiting.get(caller, ())) >= self._max_waiting:
-            raise ServiceUnavailable
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            raise self._refused()
+        turn = _Turn(asyncio.get_running_loop().create_future(), size)
         self._waiting.setdefault(caller, deque()).append(turn)
+        seconds = WAIT_SECONDS if self._wait_seconds is None else self._wait_seconds
         try:
-            await asyncio.wait([turn], timeout=self._wait_seconds)
+            await asyncio.wait([turn.future], timeout=seconds)
         except BaseException:
             self._give_up(caller, turn)
             raise
-        if not turn.done():
+        if not turn.future.done():
             self._give_up(caller, turn)
-            raise ServiceUnavailable
+            raise self._refused()
 
-    def _give_up(self, caller: Hashable, turn: asyncio.Future[None]) -> None:
-        if turn.done():  # the slot came at the same moment
-            self._release(caller)
+    def _give_up(self, caller: Hashable, turn: _Turn) -> None:
+        if turn.future.done():  # the slots came at the same moment
+            self.release(caller, turn.size)
             return
         self._waiting[caller].remove(turn)
         if not self._waiting[caller]:
             del self._waiting[caller]
 
-    def _release(self, caller: Hashable) -> None:
-        self._held[caller] -= 1
-        if not self._held[caller]:
-            del self._held[caller]
-        while next_caller := next((each for each in self._waiting if self._fits(each)), None):
-            turns = self._waiting.pop(next_caller)
-            turns.popleft().set_result(None)
-            self._held[next_caller] += 1
-            if turns:
-                self._waiting[next_caller] = turns  # after all others
+    def _refused(self) -> ServiceUnavailable:
+        return ServiceUnavailable(self._refusal, self._retry_seconds)
+
+
+class Overload:
+    """The bounds that all requests share. There is one in each process."""
+
+    def __init__(self) -> None:
+        self.costly = Slots(MAX_COSTLY_REQUESTS, 1)
+        self.writes = Slots(sys.maxsize, MAX_WRITES_PER_USER, max_waiting_per_caller=sys.maxsize)
+
+
+def caller_key(caller: Caller, address: str) -> Hashable:
+    """Who holds a slot: the user, or the address of a caller without credentials."""
+    return network_of(address) if caller.id is None else caller.id
+
+
+async def run_in_thread(work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
+    """Run a function in a thread. Who is cancelled waits until it has ended: the work still holds its slot."""
+    running = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        raise
+
+
+async def run_in_thread_if(
+    is_large: bool, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+) -> Result:
+    """Run a function in a thread if the input is large, otherwise at once.
+
+    Small inputs take less time than the switch to a thread and back.
+    """
+    if is_large:
+        return await run_in_thread(work, *args, **kwargs)
+    return work(*args, **kwargs)
+
+
+class SharedCall(Generic[Result]):
+    """A function without arguments. Callers that wait at the same time share one call of it."""
+
+    def __init__(self, function: Callable[[], Coroutine[Any, Any, Result]]) -> None:
+        self._function = function
+        self._running: asyncio.Task[Result] | None = None
+
+    async def __call__(self) -> Result:
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self._function())
+        # A caller that is cancelled does not take the result from the others.
+        return await asyncio.shield(self._running)

@@ -26,13 +26,13 @@ from fieldgate.assets.write_schemas import (
     AssetCreation,
     FormIssue,
 )
-from fieldgate.concurrency import FairSlots, NoFreeSlot
 from fieldgate.db import Database, DataVersions, new_uid
-from fieldgate.errors import NotFound, ServiceUnavailable, ValidationError
+from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.request.body_parsing import EncodedJSON
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import User
+from fieldgate.overload import Slots
 
 # What clients of KoboToolbox expect to find in the settings of these types.
 DEFAULT_SETTINGS: dict[str, Any] = {
@@ -47,9 +47,6 @@ TYPES_WITH_DEFAULT_SETTINGS = (SURVEY, COLLECTION)
 TOO_MANY_CLONES = Message("Too many forms are being cloned. Nothing was stored; please try again in a few seconds.")
 # Per process of the service.
 MAX_CLONES = 2
-MAX_CLONE_REQUESTS = 20
-MAX_CLONES_PER_USER = 8
-MAX_WAIT_SECONDS = 20.0
 
 _NO_CONTENT_IN_COLLECTION = Message("A collection has no content of its own. Leave out the content.")
 _NO_CLONES_OF_COLLECTIONS = Message("A collection cannot be cloned. Clone the assets in it.")
@@ -78,9 +75,7 @@ class AssetWriter:
         self._store = AssetStore(database, data_versions)
         self._sharing = AssignmentStore(database, data_versions)
         # A request of a few bytes can clone a form of many megabytes.
-        self._clone_slots = FairSlots(
-            MAX_CLONES, max_requests=MAX_CLONE_REQUESTS, max_per_user=MAX_CLONES_PER_USER, wait_seconds=MAX_WAIT_SECONDS
-        )
+        self._clone_slots = Slots(MAX_CLONES, 1, refusal=TOO_MANY_CLONES)
 
     def localize_warnings(self, written: WrittenAsset, language: Language) -> list[FormIssue]:
         return self._checker.localize_warnings(written.warnings or [], language)
@@ -98,12 +93,9 @@ class AssetWriter:
             new = await self._from_content(user, body, uid)
             await self._insert(user, msgspec.structs.replace(new, **given), parent_uid)
             return WrittenAsset(uid, new.warnings)
-        try:
-            async with self._clone_slots.slot(user.id):
-                new = await self._clone(user, body, uid)
-                await self._insert(user, msgspec.structs.replace(new, **given), parent_uid)
-        except NoFreeSlot:
-            raise ServiceUnavailable(TOO_MANY_CLONES) from None
+        async with self._clone_slots.slot(user.id):
+            new = await self._clone(user, body, uid)
+            await self._insert(user, msgspec.structs.replace(new, **given), parent_uid)
         return WrittenAsset(uid)
 
     async def change(self, user: User, uid: str, body: AssetChange) -> WrittenAsset:

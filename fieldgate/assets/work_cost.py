@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from fieldgate.concurrency import run_in_thread_if
+from fieldgate.overload import run_in_thread_if
 
 THREAD_THRESHOLD = 300  # assignments that take milliseconds
 FILTER_COST = 100  # assignments that take as long as one with large filters

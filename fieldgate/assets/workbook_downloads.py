@@ -1,8 +1,7 @@
 """The workbook of an asset: the uploaded file if it is one, otherwise a workbook written from the content."""
 
-import asyncio
 import zipfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from datetime import datetime
 from io import BytesIO
 from typing import Any
@@ -11,9 +10,9 @@ import msgspec
 
 from fieldgate.assets.content_sheets import MalformedContent, content_sheets
 from fieldgate.assets.workbook_writer import TooLargeForWorkbook, write_workbook
-from fieldgate.concurrency import FairSlots, NoFreeSlot, SlotHolder
-from fieldgate.errors import NotFound, ServiceUnavailable
+from fieldgate.errors import NotFound
 from fieldgate.i18n.messages import Message
+from fieldgate.overload import Slots, run_in_thread
 
 XLSX_SUFFIX, XLS_SUFFIX = ".xlsx", ".xls"
 MEDIA_TYPES = {
@@ -22,9 +21,6 @@ MEDIA_TYPES = {
 }
 # Per process of the service. A large form takes seconds.
 MAX_WRITERS = 2
-MAX_REQUESTS = 16
-MAX_REQUESTS_PER_USER = 4
-MAX_WAIT_SECONDS = 20.0
 
 _OLE2_MAGIC = b"\xd0\xcf\x11\xe0"
 _ZIP_MAGIC = b"PK"
@@ -42,27 +38,20 @@ class WorkbookWriter:
     """Writes workbooks in threads, few at a time and one of each user, so that large forms do not block others."""
 
     def __init__(self) -> None:
-        self._slots = FairSlots(
-            MAX_WRITERS, max_requests=MAX_REQUESTS, max_per_user=MAX_REQUESTS_PER_USER, wait_seconds=MAX_WAIT_SECONDS
-        )
+        self._slots = Slots(MAX_WRITERS, 1)
 
     async def write(
         self,
-        holder: SlotHolder,
+        caller: Hashable,
         load_content: Callable[[], Awaitable[Mapping[str, Any]]],
         title: str | None,
         created: datetime,
     ) -> WorkbookFile:
-        """Write a workbook. Equal arguments give equal bytes. Content is loaded last, so that few forms are in memory.
-
-        An address without credentials counts as a user.
-        """
+        """Write a workbook. Equal arguments give equal bytes. Content is loaded last, so that few are in memory."""
         try:
-            async with self._slots.slot(holder):
-                data = await asyncio.to_thread(_write, await load_content(), title, created)
+            async with self._slots.slot(caller):
+                data = await run_in_thread(_write, await load_content(), title, created)
                 return WorkbookFile(data, XLSX_SUFFIX)
-        except NoFreeSlot:
-            raise ServiceUnavailable from None
         except (MalformedContent, TooLargeForWorkbook) as error:
             raise NotFound(
                 Message(

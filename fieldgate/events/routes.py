@@ -29,17 +29,16 @@ from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Created, VersionedRecord, delete, get, get_list, put, raw
 from fieldgate.http.request.body_parsing import JSONObject
 from fieldgate.http.request.page_parsing import parse_integer
-from fieldgate.http.request.rate_limits import slot_holder
 from fieldgate.http.request.request_parsing import ParsedRequest
 from fieldgate.http.response.links import Link
 from fieldgate.http.response.responses import NO_STORE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
+from fieldgate.overload import caller_key
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.reference.store import TOPIC as REFERENCE
 from fieldgate.reference.store import ReferenceStore
-from fieldgate.runtime.outgoing_transfer import OutgoingTransfer
 
 TAG = "Events"
 PATH = "/api/v2/event/"
@@ -230,9 +229,8 @@ async def event_export(
         NO_STORE,
     ]
     filters = msgspec.structs.replace(query, ordering=serializer.ordering or query.ordering)
-    transfer = OutgoingTransfer()
-    stream = exporter.stream(filters, scope, serializer, context, slot_holder(caller, client.address), transfer)
-    return Response(200, headers, stream=stream, transfer=transfer)
+    stream = exporter.stream(filters, scope, serializer, context, caller_key(caller, client.address))
+    return Response(200, headers, stream=stream)
 
 
 @get(

@@ -17,7 +17,6 @@ import msgspec
 
 from fieldgate.cache import BoundedCache
 from fieldgate.errors import BadRequest, Header, MethodNotAllowed, NotFound, Problem, ServiceUnavailable, Unauthorized
-from fieldgate.http.costly_requests import CostlyRequests
 from fieldgate.http.injection import ClientAddress, HandlerContext, SeenVersions, resolve_parameters
 from fieldgate.http.internal_api import InternalCall
 from fieldgate.http.negotiation.accept_language import negotiate
@@ -41,12 +40,11 @@ from fieldgate.http.response.large_bodies import MAX_WHOLE_BYTES, LargeBodies, S
 from fieldgate.http.response.response_builder import ErrorContext, PageRenderer, ResponseBuilder
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import Response
-from fieldgate.http.write_turns import WriteTurns
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import ANONYMOUS, Caller
 from fieldgate.metrics.requests import RequestMetrics
+from fieldgate.overload import Overload, caller_key
 from fieldgate.pagination import ListResult, PageRequest
-from fieldgate.runtime.outgoing_transfer import BrokenOff
 from fieldgate.runtime.transfer_rate import TransferCredit
 from fieldgate.settings import Settings
 
@@ -86,8 +84,7 @@ class AppContext(msgspec.Struct, frozen=True):
     body_reader: BodyReader
     authenticator: Authenticator
     rate_limiter: RateLimiter
-    costly_requests: CostlyRequests
-    write_turns: WriteTurns
+    overload: Overload
     data_versions: VersionSource
     # Topics that every cached response depends on, beside its own.
     common_topics: tuple[str, ...]
@@ -190,8 +187,6 @@ class Endpoint:
         if request.rate_headers:
             extra += request.rate_headers
         status = response.status
-        if response.transfer is not None:
-            send = response.transfer.measure(send)
         if response.stream is not None or len(response.body) > MAX_WHOLE_BYTES:
             waiting = app.active_requests.waiting_for_client
             send = SlicedSend(send, app.large_bodies, scope["client"], waiting)
@@ -200,8 +195,6 @@ class Endpoint:
                 if not await app.body_drainer.drain(body):
                     extra.append(CONNECTION_CLOSE)
             status = await responses.send_response(receive, send, response, extra, headers, request.method)
-        except BrokenOff:  # logged by those who decided it
-            raise
         except Exception as error:  # the headers are sent: the connection can only be closed
             self._log_error("broken off", error, request, request_id)
             raise
@@ -260,7 +253,7 @@ class Endpoint:
         if parsed.extra_cost and not request.is_internal:
             is_reduced = parsed.format is not Format.HTML  # of a page, a 304 costs as much as a 200
             self._count_cost(request, parsed.extra_cost, is_reduced=is_reduced)
-            async with self._app_context.costly_requests.turn(request.caller, request.client.address):
+            async with self._app_context.overload.costly.slot(caller_key(request.caller, request.client.address)):
                 return await self._handle(operation, context, request)
         return await self._handle(operation, context, request)
 
@@ -274,7 +267,7 @@ class Endpoint:
             await self._read_body(operation, context, request)
             await self._check_credentials_again(request)
         if operation.writes and request.caller.id is not None:
-            async with self._app_context.write_turns.turn(request.caller.id):
+            async with self._app_context.overload.writes.slot(request.caller.id):
                 result = await self._call_handler(operation, context)
         else:
             result = await self._call_handler(operation, context)
@@ -292,7 +285,7 @@ class Endpoint:
         result = await self._app_context.page_forms.submit(FormPost(operation, name, context, self._open_body(request)))
         if not isinstance(result, Response):
             context.form = result
-            async with self._app_context.costly_requests.turn(request.caller, request.client.address):
+            async with self._app_context.overload.costly.slot(caller_key(request.caller, request.client.address)):
                 return await self._build_response(operation, context, await self._call_handler(operation, context))
         return await self._build_response(operation, context, result)
 

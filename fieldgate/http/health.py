@@ -9,7 +9,6 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate import __version__
-from fieldgate.concurrency import SharedCall
 from fieldgate.errors import Forbidden, ServiceUnavailable
 from fieldgate.http.injection import ClientAddress, HandlerContext
 from fieldgate.http.negotiation.formats import Format
@@ -20,6 +19,7 @@ from fieldgate.http.response.responses import NO_STORE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.metrics.requests import RequestMetrics
+from fieldgate.overload import SharedCall
 from fieldgate.settings import Settings
 
 METRICS_CHECK_SECONDS = 3  # Prometheus waits for ten

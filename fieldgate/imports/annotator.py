@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from fieldgate.concurrency import NoFreeSlot
 from fieldgate.errors import NotFound, Problem, ServiceUnavailable
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
@@ -35,7 +34,7 @@ class WorkbookAnnotator:
             async with self._sandbox.slot(user_id):
                 annotate = partial(runner.annotate_in_sandbox, await load_file(), comments)
                 return await self._sandbox.run(annotate)
-        except (NoFreeSlot, SandboxClosed):
+        except SandboxClosed:
             raise ServiceUnavailable from None
         except FormRejected as rejection:
             raise NotFound(rejection.error) from None

@@ -9,7 +9,6 @@ import msgspec
 from fieldgate.assets.asset_types import FORM_TYPES, effective_type
 from fieldgate.assets.content_checking import CheckedContent, ContentToCheck
 from fieldgate.assets.write_schemas import FormIssue
-from fieldgate.concurrency import NoFreeSlot
 from fieldgate.errors import PayloadTooLarge, Problem, ServiceUnavailable
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
@@ -21,7 +20,6 @@ from fieldgate.imports.xlsform import EncodedContent, Form, FormRejected, Issue
 
 TIMEOUT_RETRY_SECONDS = 60
 
-TOO_BUSY = Message("Too many forms are being checked. Nothing was stored; please try again in a few seconds.")
 TOO_SLOW = Message(
     "The form takes too long to check. Nothing was stored. Try again later; if it happens again, make the form smaller."
 )
@@ -77,8 +75,6 @@ class SandboxContentChecker:
         try:
             async with self._sandbox.slot(user.id):
                 form = await self._parse(content)
-        except NoFreeSlot:
-            raise ServiceUnavailable(TOO_BUSY) from None
         except FormRejected as rejection:
             raise ContentRejected(rejection) from None
         return CheckedContent(

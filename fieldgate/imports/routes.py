@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 
 from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.operations import Created, get, get_list, post
@@ -27,6 +26,7 @@ from fieldgate.imports.upload import (
     parse_upload,
     url_digest,
 )
+from fieldgate.overload import run_in_thread_if
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.settings import Settings
 

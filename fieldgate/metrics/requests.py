@@ -69,11 +69,6 @@ class RequestMetrics:
         self._refusals = Counter(
             "fieldgate_rate_limited", "Requests that a rate limit refused.", ["policy"], registry=registry
         )
-        self._broken_off = Counter(
-            "fieldgate_exports_broken_off",
-            "Exports that were broken off: slow clients, while others waited.",
-            registry=registry,
-        )
         self._lag = Gauge(
             "fieldgate_index_lag_seconds",
             "For how long responses have been based on an earlier version of the data.",
@@ -124,10 +119,6 @@ class RequestMetrics:
     def count_refusal(self, policy: str) -> None:
         """Count a request that a rate limit refused."""
         self._refusals.labels(policy).inc()
-
-    def broken_off_counter(self) -> Callable[[], None]:
-        """A function that counts an export that was broken off because its client was slow and others waited."""
-        return self._broken_off.inc
 
     def lag_setter(self, data: str) -> Callable[[float], None]:
         """A function that sets for how long responses have been based on an earlier version of some data."""

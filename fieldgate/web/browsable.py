@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import DatabaseUnavailable, Problem, Unauthorized, ValidationError
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.response.links import encode_query
 from fieldgate.http.response.response_builder import ErrorContext, PageContext, RenderedPage
 from fieldgate.i18n.messages import Message, translate
+from fieldgate.overload import run_in_thread_if
 from fieldgate.web.json_html import render_json, truncate_json
 from fieldgate.web.page_templates import PageScope, PageTemplates
 from fieldgate.web.page_views import Page, PageView, Redirect

@@ -8,13 +8,9 @@ from functools import partial
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from fieldgate.concurrency import SharedSlots
-from fieldgate.events.export.exporter import EXPORT_SHARES, EventExporter
+from fieldgate.events.export.exporter import MAX_EXPORTS, MAX_EXPORTS_PER_CALLER, EventExporter
 from fieldgate.events.store import EventStore
-from fieldgate.runtime.outgoing_transfer import BrokenOff
-from fieldgate.settings import RateQuota
 from tests.conftest import Service, StartService
 from tests.events.event_service import PATH, make_event
 from tests.faults.trial_report import TrialReport, TrialResult
@@ -78,8 +74,8 @@ class Reader:
 async def export_service(
     start: StartService, monkeypatch: pytest.MonkeyPatch, wait_seconds: float, **settings: Any
 ) -> AsyncIterator[Service]:
-    shares = replace(EXPORT_SHARES, wait_seconds=wait_seconds)
-    monkeypatch.setattr("fieldgate.app.EventExporter", partial(EventExporter, shares=shares, batch_size=10))
+    monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", wait_seconds)
+    monkeypatch.setattr("fieldgate.app.EventExporter", partial(EventExporter, batch_size=10))
     async with start(**settings) as service:
         events = [make_event(number) for number in range(1, EVENT_COUNT + 1)]
         await EventStore(service.database, service.data_versions).upsert(events)
@@ -93,17 +89,17 @@ async def test_slow_anonymous_readers_do_not_use_up_all_exports(
         tokens = [await service.create_token() for _ in range(2)]
         slow = [Reader(service, "203.0.113.7") for _ in range(4)]
         statuses = Counter([await reader.start() for reader in slow])
-        assert statuses == {200: 2, 429: 2}
-        refused = next(reader for reader in slow if reader.status == 429)
+        assert statuses == {200: 2, 503: 2}
+        refused = next(reader for reader in slow if reader.status == 503)
         assert refused.headers[b"retry-after"] == b"60"
-        assert b"2 exports for you or your address are running already" in await refused.read()
+        assert b"Too many exports are running" in await refused.read()
         # Another address, and then a user behind the same address as the slow readers.
         others = [Reader(service, "203.0.113.8"), Reader(service, "203.0.113.7", tokens[0])]
         assert [await reader.start() for reader in others] == [200, 200]
         assert [(await reader.read()).count(b"\n") for reader in others] == [EVENT_COUNT, EVENT_COUNT]
-        # Three slow addresses never have the last slot.
-        slow += [Reader(service, "203.0.113.9"), Reader(service, "203.0.113.10")]
-        assert [await reader.start() for reader in slow[4:]] == [200, 503]
+        # Slow addresses never have the slots of users.
+        slow += [Reader(service, f"203.0.113.{number}") for number in range(20, 20 + MAX_EXPORTS)]
+        assert Counter([await reader.start() for reader in slow[4:]]) == {200: MAX_EXPORTS - 2, 503: 2}
         user = Reader(service, "203.0.113.11", tokens[1])
         assert (await user.read()).count(b"\n") == EVENT_COUNT
         for reader in slow:
@@ -125,11 +121,11 @@ async def test_a_user_does_not_use_up_all_exports(start: StartService, monkeypat
     async with export_service(start, monkeypatch, wait_seconds=0) as service:
         token = await service.create_token()
         slow = [Reader(service, f"203.0.113.{number}", token) for number in range(4)]
-        assert Counter([await reader.start() for reader in slow]) == {200: 2, 429: 2}
+        assert Counter([await reader.start() for reader in slow]) == {200: 2, 503: 2}
         other = Reader(service, "203.0.113.1")
         assert (await other.read()).count(b"\n") == EVENT_COUNT
         for reader in slow:
-            assert reader.status == 429 or (await reader.read()).count(b"\n") == EVENT_COUNT
+            assert reader.status == 503 or (await reader.read()).count(b"\n") == EVENT_COUNT
             await reader.read()
 
 
@@ -140,27 +136,6 @@ async def test_an_export_waits_a_moment_for_a_slot(start: StartService, monkeypa
         next_one = Reader(service, "203.0.113.7")
         assert [(await reader.read()).count(b"\n") for reader in slow] == [EVENT_COUNT, EVENT_COUNT]
         assert (await next_one.read()).count(b"\n") == EVENT_COUNT
-
-
-def export_slots(service: Service) -> SharedSlots:
-    exporter = service.app.app_context.services[EventExporter]
-    assert isinstance(exporter, EventExporter)
-    return exporter._slots
-
-
-async def test_a_conditional_export_that_is_broken_off_has_its_full_cost(
-    start: StartService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limits = {"address_read_rate": RateQuota(25, 3600), "rate_limit_exempt": ()}
-    async with export_service(start, monkeypatch, wait_seconds=0, **limits) as service:
-        slow = Reader(service, "203.0.113.7", condition=b'"another"')
-        assert await slow.start() == 200
-        (slot,) = export_slots(service)._slots
-        assert slot.transfer is not None
-        slot.transfer.break_off()
-        with pytest.raises(BrokenOff):
-            await slow.task
-        assert await Reader(service, "203.0.113.7").start() == 429
 
 
 # Slots are given back
@@ -180,7 +155,7 @@ async def test_an_error_gives_the_slot_back(start: StartService, monkeypatch: py
     async with export_service(start, monkeypatch, wait_seconds=0) as service:
         with monkeypatch.context() as patch:
             patch.setattr(EventStore, "documents", fail_in_second_batch)
-            for _ in range(EXPORT_SHARES.per_address + 1):
+            for _ in range(MAX_EXPORTS_PER_CALLER + 1):
                 failing = Reader(service, "203.0.113.7")
                 assert await failing.start() == 200
                 with pytest.raises(RuntimeError, match="the disk is gone"):
@@ -195,7 +170,7 @@ async def test_a_connection_that_ends_before_the_headers_gives_the_slot_back(
         raise ConnectionResetError
 
     async with export_service(start, monkeypatch, wait_seconds=0) as service:
-        for _ in range(EXPORT_SHARES.per_address + 1):
+        for _ in range(MAX_EXPORTS_PER_CALLER + 1):
             with monkeypatch.context() as patch:
                 patch.setattr(Reader, "_send", lambda _, message: refuse(message))
                 gone = Reader(service, "203.0.113.7")
@@ -231,7 +206,9 @@ async def test_a_cancelled_request_gives_the_slot_back(
             elif moment == "has a slot":
                 await reached.wait()
             else:
-                while not export_slots(service)._waiting:
+                exporter = service.app.app_context.services[EventExporter]
+                assert isinstance(exporter, EventExporter)
+                while not exporter._address_slots._waiting:
                     await asyncio.sleep(0)
             cancelled.task.cancel()
             with suppress(asyncio.CancelledError):

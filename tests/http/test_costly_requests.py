@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from fieldgate.concurrency import FairSlots
+from fieldgate.overload import Slots
 from fieldgate.settings import RateQuota
 from tests.conftest import Service, StartService
 
@@ -53,7 +53,7 @@ async def test_costs_of_unchanged_responses(start: StartService, query: str, acc
 @pytest.mark.parametrize("path", ["/login/", "/api-docs/swagger-ui/", "/invitation/unknown/", "/language/fr/"])
 async def test_pages_without_records_cost_one_request_and_need_no_turn(start: StartService, path: str) -> None:
     async with start(address_read_rate=RateQuota(3, 3600), rate_limit_exempt=()) as service:
-        service.app.app_context.costly_requests._slots = FairSlots(1, max_requests=0, max_per_user=1, wait_seconds=1)
+        service.app.app_context.overload.costly = Slots(0, 1, wait_seconds=0)
         assert await count_admitted(service, "", HTML, path) == 3
 
 

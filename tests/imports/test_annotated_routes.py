@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from openpyxl import load_workbook
 
-from fieldgate.imports.sandbox.request_sandbox import MAX_REQUESTS_PER_USER
+from fieldgate.imports.sandbox.request_sandbox import MAX_WAITING_PER_USER
 from fieldgate.imports.tables import imports
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
@@ -21,6 +21,7 @@ from tests.imports.test_worker import ImportHarness
 from tests.imports.workbooks import xlsx
 from tests.imports.xlsform.test_excerpt_builder import HOUSEHOLD
 from tests.imports.xlsform.workbooks import csv_with_sections
+from tests.processes import TIMEOUT_SECONDS
 
 PATH = "/api/v2/imports/"
 XLSX_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -168,11 +169,12 @@ async def test_marking_has_the_limits_of_the_sandbox(start: StartService) -> Non
     assert response.json()["detail"].startswith("The file cannot be marked: it is too large, or damaged.")
 
 
-async def test_flood_of_downloads_is_refused(harness: ImportHarness) -> None:
+async def test_flood_of_downloads_is_refused(harness: ImportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", TIMEOUT_SECONDS)
     record = await harness.import_workbook(BAD_FORM)
 
     async def download() -> int:
         return (await harness.service.get(record["url"] + "annotated.xlsx", headers=harness.headers)).status_code
 
-    statuses = await asyncio.gather(*(download() for _ in range(MAX_REQUESTS_PER_USER + 3)))
-    assert sorted(statuses) == [200] * MAX_REQUESTS_PER_USER + [503] * 3
+    statuses = await asyncio.gather(*(download() for _ in range(1 + MAX_WAITING_PER_USER + 3)))
+    assert sorted(statuses) == [200] * (1 + MAX_WAITING_PER_USER) + [503] * 3

@@ -40,7 +40,6 @@ def test_one_process() -> None:
     assert samples["fieldgate_requests_total OTHER /a/ 405"] == 1
     assert samples["fieldgate_request_seconds_count /a/"] == 2
     assert samples["fieldgate_rate_limited_total reads"] == 1
-    assert samples["fieldgate_exports_broken_off_total"] == 0
     assert samples["fieldgate_ready"] == 1
     assert samples_of(metrics.to_prometheus(is_ready=False).decode())["fieldgate_ready"] == 0
     assert not [name for name in samples if "_created" in name]

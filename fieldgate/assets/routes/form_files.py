@@ -11,11 +11,11 @@ from fieldgate.assets.store import AssetStore
 from fieldgate.assets.workbook_downloads import MEDIA_TYPES, WorkbookFile, WorkbookWriter, as_workbook
 from fieldgate.errors import Header, NotFound
 from fieldgate.http.injection import HandlerContext
-from fieldgate.http.request.rate_limits import slot_holder
 from fieldgate.http.response.attachment import attachment
 from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response, etag_matches, make_etag
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
+from fieldgate.overload import caller_key
 
 _CHUNK_BYTES = 256 * 1024
 
@@ -45,7 +45,7 @@ class FormFiles:
         if workbook is None:
             title = row.name if asset.asset_type in XFORM_TYPES else None
             load_content = partial(self._store.get_content, row.id)
-            holder = slot_holder(caller, context.client.address)
+            holder = caller_key(caller, context.client.address)
             workbook = await self._writer.write(holder, load_content, title, row.created_at)
         sent: list[Header] = [
             (b"content-type", MEDIA_TYPES[workbook.suffix].encode()),

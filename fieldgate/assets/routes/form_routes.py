@@ -20,13 +20,13 @@ from fieldgate.assets.routes.asset_routes import ASSET_EXAMPLE, TAG
 from fieldgate.assets.schemas import ASSETS_PATH, asset_path
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_diff import compare_contents
-from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.operations import get, get_list
 from fieldgate.http.response.links import Link
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
+from fieldgate.overload import run_in_thread_if
 from fieldgate.pagination import ListResult, PageRequest
 
 THREAD_THRESHOLD_ROWS = 300  # a few milliseconds

@@ -5,14 +5,12 @@ Memory holds one batch of records and the ids of all. Slow work runs in threads,
 
 import asyncio
 import itertools
-import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import aclosing, suppress
 
 import msgspec
 
-from fieldgate.concurrency import MeasuredTransfer, NoFreeSlot, OwnShareUsed, SharedSlots, SlotHolder, SlotShares
-from fieldgate.errors import ServiceUnavailable, TooManyRequests
+from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.event_writer import HISTORY_RETENTION
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.serializers import Chunks, EventSerializer, RecordBatches
@@ -25,27 +23,20 @@ from fieldgate.events.stored_documents import DocumentRenderer, RecordShape
 from fieldgate.events.versioned_reads import SnapshotExpired
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.i18n.messages import Message
+from fieldgate.overload import Slots
 from fieldgate.pagination import PageRequest
-from fieldgate.runtime.outgoing_transfer import OutgoingTransfer
 
 BATCH_SIZE = 500  # events
 ID_BATCH_SIZE = 20_000
-MAX_CONCURRENT_EXPORTS = 4  # in one process
-# Readers choose how long an export takes: those without credentials never have all, and nobody has more than two.
-EXPORT_SHARES = SlotShares(
-    total=MAX_CONCURRENT_EXPORTS,
-    per_user=2,
-    per_address=2,
-    reserved_for_users=1,
-    wait_seconds=15.0,  # longer than it takes to see that a client is slow
-    max_waiting=16,
-)
+# In one process. Readers choose how long an export takes: nobody has more than two, and those without credentials never
+# have the slots of users.
+MAX_EXPORTS = 8  # of users, and as many of addresses
+MAX_EXPORTS_PER_CALLER = 2
+TOO_MANY_EXPORTS = Message("Too many exports are running. Please try again in a minute.")
 RETRY_SECONDS = 60
 # Half of the time for which an earlier state can be read.
 MAX_SNAPSHOT_AGE_SECONDS = HISTORY_RETENTION.total_seconds() / 2
-
-log = logging.getLogger(__name__)
 
 
 class _ExportState(msgspec.Struct):
@@ -66,16 +57,16 @@ class EventExporter:
         search: EventSearch,
         store: EventStore,
         *,
-        shares: SlotShares = EXPORT_SHARES,
+        max_exports: int = MAX_EXPORTS,
         batch_size: int = BATCH_SIZE,
         max_snapshot_age: float = MAX_SNAPSHOT_AGE_SECONDS,
-        on_broken_off: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_broken_off` is called for each export that gives way to another one."""
         self._search = search
         self._store = store
-        self._slots = SharedSlots(shares, self._record_broken_off)
-        self._on_broken_off = on_broken_off
+        self._user_slots, self._address_slots = (
+            Slots(max_exports, MAX_EXPORTS_PER_CALLER, refusal=TOO_MANY_EXPORTS, retry_seconds=RETRY_SECONDS)
+            for _ in range(2)
+        )
         self._batch_size = batch_size
         self._max_snapshot_age = max_snapshot_age
 
@@ -85,42 +76,18 @@ class EventExporter:
         scope: ViewerScope,
         serializer: EventSerializer,
         context: FileContext,
-        holder: SlotHolder,
-        transfer: OutgoingTransfer | None = None,
+        caller: Hashable,
     ) -> Chunks:
-        """Yield the file in chunks. A slot of the holder is taken until the file is complete or the client is gone.
+        """Yield the file in chunks. A slot of the caller is taken until the file is complete or the client is gone.
 
-        A transfer that is slow is broken off if all slots are taken and somebody without an export waits.
+        `caller` is the id of a user, or an address.
         """
-        try:
-            async with self._slots.slot(holder, transfer):
-                records = self._record_batches(filters, scope, context.language, serializer.shape)
-                async with aclosing(records), aclosing(serializer.stream(records, context)) as chunks:
-                    async for chunk in chunks:
-                        yield chunk
-        except OwnShareUsed as refusal:
-            raise TooManyRequests(
-                PluralMessage(
-                    "{count} export for you or your address is running already. Wait until it is finished, then try "
-                    "again.",
-                    "{count} exports for you or your address are running already. Wait until one is finished, then try "
-                    "again.",
-                    refusal.count,
-                ),
-                RETRY_SECONDS,
-            ) from None
-        except NoFreeSlot:
-            raise ServiceUnavailable(
-                Message("Too many exports are running. Please try again in a minute."), RETRY_SECONDS
-            ) from None
-
-    def _record_broken_off(self, holder: SlotHolder, transfer: MeasuredTransfer) -> None:
-        kind = "user" if holder.is_user else "address"
-        log.warning(
-            "An export was broken off: its client (%s %s) reads %d bytes a second, and others wait",
-            kind, holder.key, transfer.rate,
-        )  # fmt: skip
-        self._on_broken_off()
+        slots = self._user_slots if isinstance(caller, int) else self._address_slots
+        async with slots.slot(caller):
+            records = self._record_batches(filters, scope, context.language, serializer.shape)
+            async with aclosing(records), aclosing(serializer.stream(records, context)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
 
     async def _record_batches(
         self, filters: EventFilters, scope: ViewerScope, language: Language, shape: RecordShape

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from fieldgate.concurrency import run_in_thread_if
 from fieldgate.events.routes import DEPENDS_ON, PATH, TAG, ListFilters
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.summary.narrowing import QueryNarrower
@@ -15,6 +14,7 @@ from fieldgate.http.request.request_parsing import ParsedRequest
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
+from fieldgate.overload import run_in_thread_if
 
 SUMMARIZE_IN_THREAD_THRESHOLD = 5_000  # more events would block the event loop for too long
 

@@ -14,11 +14,11 @@ from urllib.parse import parse_qsl
 import msgspec
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
-from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import BadRequest, PayloadTooLarge, UnsupportedMediaType, ValidationError
 from fieldgate.http.request.multipart_parsing import MAX_PARTS, part_filename
 from fieldgate.http.request.spooled_body import SpooledBytes
 from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.overload import run_in_thread_if
 
 Receive = Callable[[], Awaitable[Any]]
 

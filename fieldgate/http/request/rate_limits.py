@@ -18,11 +18,9 @@ from time import monotonic
 from typing import Protocol
 
 from fieldgate.cache import BoundedCache
-from fieldgate.concurrency import SlotHolder
 from fieldgate.errors import Header, TooManyRequests
 from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.i18n.messages import PluralMessage
-from fieldgate.identity import Caller
 from fieldgate.runtime.client_networks import network_of
 from fieldgate.settings import RateQuota, Settings
 
@@ -200,8 +198,3 @@ class RateLimiter:
         network = None if is_in_networks(address, self._exempt) else network_of(address)
         self._networks[address] = network
         return network
-
-
-def slot_holder(caller: Caller, address: str) -> SlotHolder:
-    """Who holds a slot for long work: the user, or the address of a caller without credentials."""
-    return SlotHolder(network_of(address), is_user=False) if caller.id is None else SlotHolder(caller.id, is_user=True)

@@ -8,7 +8,6 @@ from typing import Any
 
 from fieldgate.http.request.active_requests import Client
 from fieldgate.http.response.responses import Send
-from fieldgate.runtime.outgoing_transfer import BrokenOff
 
 # The HTTP server copies what it gets and keeps it until the client has read it. Of a larger body it gets one part after
 # the other, and keeps some of them.
@@ -17,6 +16,10 @@ SLICE_BYTES = 64 * 1024
 MAX_UNREAD_BYTES = 128 * 1024 * 1024  # of large bodies that are being sent, in one process
 
 log = logging.getLogger(__name__)
+
+
+class BrokenOff(Exception):
+    """The response was broken off by this service, as others need what it holds."""
 
 
 class LargeBodies:

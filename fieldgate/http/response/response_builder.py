@@ -6,7 +6,6 @@ from typing import Any, Protocol
 
 import msgspec
 
-from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import Header, Problem
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation.formats import Format
@@ -21,6 +20,7 @@ from fieldgate.http.response.responses import Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.identity import Caller
+from fieldgate.overload import run_in_thread_if
 from fieldgate.pagination import MAX_LIMIT, ListResult
 
 ENCODE_IN_THREAD_THRESHOLD_RECORDS = 100  # encoding a larger page would block the event loop for too long
@@ -205,9 +205,7 @@ class ResponseBuilder:
             etag = b""
         else:
             etag = response.etag or etag or responses.make_body_etag(response.body)
-        return Response(
-            response.status, [*headers, *response.headers], response.body, etag, response.stream, response.transfer
-        )
+        return Response(response.status, [*headers, *response.headers], response.body, etag, response.stream)
 
     async def _html_response(self, context: PageContext) -> Response:
         """An HTML page. It shows who is logged in, so it is private to the caller."""

@@ -11,11 +11,10 @@ from typing import Any
 import msgspec
 
 from fieldgate import __version__
-from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import Header, RequestTimeout
 from fieldgate.http.response import compression
 from fieldgate.i18n.languages import Language
-from fieldgate.runtime.outgoing_transfer import OutgoingTransfer
+from fieldgate.overload import run_in_thread_if
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
@@ -54,8 +53,6 @@ class Response(msgspec.Struct):
     etag: bytes = b""
     # Chunks that follow the body, generated while they are sent. After an empty chunk only the connection is checked.
     stream: AsyncGenerator[bytes, None] | None = None
-    # Measures how fast the client reads the stream.
-    transfer: OutgoingTransfer | None = None
 
     @property
     def size(self) -> int:

@@ -8,14 +8,15 @@ from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
-from fieldgate.concurrency import FairSlots
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.sandbox.runner import OnStart, SandboxLimits
+from fieldgate.overload import Slots
 
-# Per process of the service. Requests that wait hold their bodies in memory.
+# Per process of the service.
 MAX_SANDBOX_PROCESSES = 2
-MAX_REQUESTS = 10
-MAX_REQUESTS_PER_USER = 4
-MAX_WAIT_SECONDS = 20.0
+MAX_WAITING_PER_USER = 3  # they hold their bodies in memory
+
+TOO_BUSY = Message("Too many forms are being checked. Nothing was stored; please try again in a few seconds.")
 
 Result = TypeVar("Result")
 SandboxCall = Callable[[SandboxLimits, OnStart], Result]  # blocks
@@ -28,12 +29,7 @@ class SandboxClosed(Exception):
 class RequestSandbox:
     def __init__(self, limits: SandboxLimits) -> None:
         self._limits = limits
-        self._slots = FairSlots(
-            MAX_SANDBOX_PROCESSES,
-            max_requests=MAX_REQUESTS,
-            max_per_user=MAX_REQUESTS_PER_USER,
-            wait_seconds=MAX_WAIT_SECONDS,
-        )
+        self._slots = Slots(MAX_SANDBOX_PROCESSES, 1, max_waiting_per_caller=MAX_WAITING_PER_USER, refusal=TOO_BUSY)
         self.slot = self._slots.slot
         self._runs: set[_SandboxRun[Any]] = set()
         self._is_closed = False
@@ -47,10 +43,12 @@ class RequestSandbox:
             raise SandboxClosed
         run = _SandboxRun(call, self._limits)
         self._runs.add(run)
+        thread = asyncio.ensure_future(asyncio.to_thread(run.start))
         try:
-            return await asyncio.to_thread(run.start)
+            return await asyncio.shield(thread)
         except asyncio.CancelledError:
             run.cancel()
+            await asyncio.wait([thread])  # the slot is free when the process has ended
             raise
         except Exception:
             if self._is_closed:

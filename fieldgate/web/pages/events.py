@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.concurrency import run_in_thread_if
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.response.links import encode_query
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
+from fieldgate.overload import run_in_thread_if
 from fieldgate.web.charts.bars import share_of
 from fieldgate.web.formatting import Formatter
 from fieldgate.web.page_views import FormKey, Page, PageForm, PageView, Redirect

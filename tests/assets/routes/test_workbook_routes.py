@@ -11,8 +11,8 @@ import pytest
 from openpyxl import load_workbook
 
 from fieldgate.assets import workbook_downloads
-from fieldgate.concurrency import FairSlots
 from fieldgate.imports.worker import ImportWorker
+from fieldgate.overload import Slots
 from fieldgate.settings import Settings
 from tests.conftest import StartService
 from tests.imports.test_worker import ImportHarness
@@ -230,8 +230,7 @@ async def test_cell_that_excel_cannot_hold(harness: ImportHarness) -> None:
 
 async def test_many_downloads_at_once(harness: ImportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = harness.service.app.app_context.services[workbook_downloads.WorkbookWriter]
-    no_slots = FairSlots(1, max_requests=0, max_per_user=1, wait_seconds=1)
-    monkeypatch.setattr(writer, "_slots", no_slots)
+    monkeypatch.setattr(writer, "_slots", Slots(0, 1, wait_seconds=0))
     asset = await new_asset(harness, CSV, "homes.csv")
     response = await download(harness, f"{asset['uid']}.xlsx")
     assert (response.status_code, "Retry-After" in response.headers) == (503, True)

@@ -9,18 +9,19 @@ import httpx
 import pytest
 from sqlalchemy import func, select
 
-from fieldgate.assets.asset_writer import DEFAULT_SETTINGS, AssetWriter
+from fieldgate.assets.asset_writer import DEFAULT_SETTINGS, TOO_MANY_CLONES, AssetWriter
 from fieldgate.assets.content_checking import CheckedContent
 from fieldgate.assets.tables import assets, assignment_history, versions
-from fieldgate.concurrency import FairSlots
-from fieldgate.imports.sandbox.request_sandbox import MAX_REQUESTS_PER_USER
+from fieldgate.imports.sandbox.request_sandbox import MAX_WAITING_PER_USER
 from fieldgate.imports.worker import ImportWorker
+from fieldgate.overload import Slots
 from fieldgate.settings import Settings
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld
 from tests.conftest import StartService
 from tests.imports.test_worker import ImportHarness
 from tests.imports.workbooks import Rows, xlsx
 from tests.imports.xlsform.test_content_sample import WORKBOOK
+from tests.processes import TIMEOUT_SECONDS
 
 PATH = "/api/v2/assets/"
 ROWS: list[dict[str, Any]] = [
@@ -440,23 +441,23 @@ async def test_imported_content_can_be_sent_back(author: Author) -> None:
     assert await author.xform(changed) == await author.xform(created)
 
 
-async def test_flood_of_one_user(author: Author) -> None:
+async def test_flood_of_one_user(author: Author, monkeypatch: pytest.MonkeyPatch) -> None:
     """A user has few checks at a time; the others are refused and can be sent again. Another user is not affected."""
+    monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", TIMEOUT_SECONDS)
+    admitted = 1 + MAX_WAITING_PER_USER
     other = await author.other()
     content = {"survey": [{**ROWS[0], "name": f"q{number}"} for number in range(3_000)]}
 
     async def send(headers: dict[str, str]) -> httpx.Response:
         return await author.service.client.post(PATH, json={"content": content}, headers=headers)
 
-    *flood, single = await asyncio.gather(
-        *(send(author.headers) for _ in range(MAX_REQUESTS_PER_USER + 3)), send(other.headers)
-    )
+    *flood, single = await asyncio.gather(*(send(author.headers) for _ in range(admitted + 3)), send(other.headers))
     refused = [each for each in flood if each.status_code == 503]
     assert single.status_code == 201
-    assert [each.status_code for each in flood].count(201) == MAX_REQUESTS_PER_USER
+    assert [each.status_code for each in flood].count(201) == admitted
     assert len(refused) == 3
     assert all(int(each.headers["Retry-After"]) > 0 for each in refused)
-    assert await author.count(assets) == MAX_REQUESTS_PER_USER + 1
+    assert await author.count(assets) == admitted + 1
 
 
 async def test_content_larger_than_a_file_may_be(start: StartService) -> None:
@@ -496,7 +497,8 @@ async def test_settings_are_merged(author: Author) -> None:
 async def test_too_many_clones_at_once(author: Author, monkeypatch: pytest.MonkeyPatch) -> None:
     created = await author.post(name="Visit", content=CONTENT)
     writer = author.service.app.app_context.services[AssetWriter]
-    monkeypatch.setattr(writer, "_clone_slots", FairSlots(1, max_requests=0, max_per_user=1, wait_seconds=1))
+    monkeypatch.setattr(writer, "_clone_slots", Slots(0, 1, wait_seconds=0, refusal=TOO_MANY_CLONES))
     response = await author.service.client.post(PATH, json={"clone_from": created["uid"]}, headers=author.headers)
     assert (response.status_code, "Retry-After" in response.headers) == (503, True)
+    assert "cloned" in response.json()["detail"]
     assert (await author.get(PATH))["count"] == 1

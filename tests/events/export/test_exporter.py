@@ -15,15 +15,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 from python_calamine import CalamineWorkbook
 
-from fieldgate.concurrency import SlotHolder
 from fieldgate.db import Database, DataVersions
-from fieldgate.errors import TooManyRequests
+from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.document_templates import TemplateRenderer
 from fieldgate.events.export import sheet_writer
-from fieldgate.events.export.exporter import EXPORT_SHARES, EventExporter
+from fieldgate.events.export.exporter import MAX_EXPORTS_PER_CALLER, EventExporter
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.serializers import NDJSON, SERIALIZERS, XLSX, EventSerializer
 from fieldgate.events.export.sheet_writer import LargeWorkbook
@@ -87,7 +85,7 @@ def export(
     exporter: EventExporter, serializer: EventSerializer = NDJSON, filters: EventFilters | None = None
 ) -> AsyncGenerator[bytes, None]:
     context = FileContext(language=Language.ENGLISH, reference_data=ReferenceData([], []))
-    return exporter.stream(filters or EventFilters(), PUBLIC_SCOPE, serializer, context, SlotHolder(1, is_user=True))
+    return exporter.stream(filters or EventFilters(), PUBLIC_SCOPE, serializer, context, 1)
 
 
 def ids_and_names(chunk: bytes) -> list[tuple[int, str]]:
@@ -202,12 +200,13 @@ async def test_remaining_ids_are_not_copied(harness: ExportHarness, monkeypatch:
     assert copied == [2, 2, 2, 1]
 
 
-async def test_concurrent_exports_are_limited(harness: ExportHarness) -> None:
-    exporter = harness.exporter(shares=replace(EXPORT_SHARES, total=2, wait_seconds=0), batch_size=2)
+async def test_concurrent_exports_are_limited(harness: ExportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0)
+    exporter = harness.exporter(batch_size=2)
     files = [export(exporter) for _ in range(3)]
     assert await anext(files[0])
     assert await anext(files[1])
-    with pytest.raises(TooManyRequests):
+    with pytest.raises(ServiceUnavailable):
         await anext(files[2])
     await files[0].aclose()
     third = export(exporter)
@@ -217,7 +216,8 @@ async def test_concurrent_exports_are_limited(harness: ExportHarness) -> None:
 
 
 async def test_export_over_the_limit_is_refused(start: StartService, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fieldgate.app.EventExporter", partial(EventExporter, shares=replace(EXPORT_SHARES, total=0)))
+    monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0)
+    monkeypatch.setattr("fieldgate.app.EventExporter", partial(EventExporter, max_exports=0))
     async with start() as service:
         for language, message in (("en", "Too many exports are running"), ("fr", "Trop d’exports")):
             refused = await service.get(EXPORT, headers={"Accept-Language": language})
@@ -359,7 +359,7 @@ def test_slow_and_disconnecting_clients(tmp_path: Path) -> None:
             first = next(chunks)
             assert client.get("/healthz").status_code == 200
             assert (first + b"".join(chunks)).count(b"\n") == count
-        for _ in range(EXPORT_SHARES.per_address):
+        for _ in range(MAX_EXPORTS_PER_CALLER):
             with client.stream("GET", f"{EXPORT}?format=xlsx") as response:
                 assert response.status_code == 200
                 assert client.get("/healthz").status_code == 200

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from fieldgate.http.response.large_bodies import MAX_WHOLE_BYTES, SLICE_BYTES, LargeBodies, SlicedSend
-from fieldgate.runtime.outgoing_transfer import BrokenOff
+from fieldgate.http.response.large_bodies import MAX_WHOLE_BYTES, SLICE_BYTES, BrokenOff, LargeBodies, SlicedSend
 
 CLIENT = ("127.0.0.1", "5000")
 BODY = bytes(range(256)) * (4 * SLICE_BYTES // 256 + 1)
