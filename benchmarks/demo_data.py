@@ -27,8 +27,6 @@ def ensure_demo_events(folder: Path, count: int) -> DemoData:
         started_at = time.perf_counter()
         output_of([PROGRAM, "events", "demo", str(count), "--data", str(data)], timeout=TIMEOUT_SECONDS)
         seconds = time.perf_counter() - started_at
-        # As a service does that has run for some minutes. Otherwise each start would read all events.
-        output_of([PROGRAM, "events", "store-index", "--data", str(data)], timeout=TIMEOUT_SECONDS)
         size = sum(file.stat().st_size for file in data.rglob("*") if file.is_file())
         metadata.write_bytes(msgspec.json.encode(DemoData(data, seconds, size), enc_hook=str))
     return msgspec.json.decode(metadata.read_bytes(), type=DemoData, dec_hook=lambda kind, text: kind(text))

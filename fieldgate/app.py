@@ -39,13 +39,10 @@ from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, sqlite_file
 from fieldgate.db.one_time_keys import OneTimeKeys
-from fieldgate.db.read_replica import ReadReplica
 from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.db.use_lock import shared_use
 from fieldgate.events import routes as event_routes
 from fieldgate.events.export.exporter import EventExporter
-from fieldgate.events.index_keeper import IndexKeeper
-from fieldgate.events.reindex import event_rebuilder
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.store import EventStore
 from fieldgate.events.summary import routes as event_summary_routes
@@ -156,18 +153,9 @@ def build_app(
     templates = PageTemplates(files)
     internal_client = InternalClient()
     reference = ReferenceStore(database, data_versions)
-    replica = ReadReplica(settings.replica_url, data_versions) if settings.replica_url else None
-    event_store = EventStore(database, data_versions, replica)
-    events = EventSearch(
-        event_store,
-        reference,
-        data_versions,
-        record_cache_bytes=settings.record_cache_size,
-        on_lag=request_metrics.lag_setter("events"),
-    )
+    event_store = EventStore(database, data_versions)
+    events = EventSearch(event_store, reference, data_versions, record_cache_bytes=settings.record_cache_size)
     readiness = DatabaseReadiness(database)
-    rebuilder = event_rebuilder(database, data_versions)
-    index_keeper = IndexKeeper(database)
     authorizer, asset_store = AssetAuthorizer(database), AssetStore(database, data_versions)
     workbook_writer = WorkbookWriter()
     sandbox = RequestSandbox(SandboxLimits(settings.import_memory, settings.import_seconds))
@@ -185,9 +173,9 @@ def build_app(
         VersionRestorer(database, data_versions),
         fetcher or URLFetcher(settings.import_hosts), WorkbookAnnotator(sandbox),
         reference, event_store, events,
-        EventExporter(events, event_store),
+        EventExporter(events),
         openapi or OpenAPIDocument(all_operations),
-        health.Readiness(readiness, [rebuilder.readiness_details]),
+        health.Readiness(readiness, events),
     )  # fmt: skip
     app_context = AppContext(
         settings=settings,
@@ -215,22 +203,16 @@ def build_app(
     async def lifespan() -> AsyncIterator[None]:
         with shared_use(sqlite_file(settings.database)):
             await data_versions.start()
-            if replica is not None:
-                await replica.start()
-            works = events.warm(), rebuilder.watch(), index_keeper.watch(), database.watch()
-            background = [asyncio.create_task(work) for work in works]
+            events.start()
+            watch = asyncio.create_task(database.watch())
             try:
                 yield
             finally:
-                for task in background:
-                    task.cancel()
-                await asyncio.wait(background)
-                index_keeper.stop()
+                watch.cancel()
+                await asyncio.wait([watch])
                 sandbox.close()
                 await authenticator.close()
                 await events.stop()
-                if replica is not None:
-                    await replica.stop()
                 await data_versions.stop()
                 await readiness.monitor.stop()
                 await database.close()

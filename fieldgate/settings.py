@@ -49,9 +49,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     database_url: Annotated[
         str, Meta(description="`postgresql://…` or `sqlite:///…`; empty: SQLite in the data folder.")
     ] = ""
-    replica_url: Annotated[
-        str, Meta(description="A read replica of the PostgreSQL database, for large reads of events: `postgresql://…`.")
-    ] = ""
     host: Annotated[str, Meta(description="Address to bind to.")] = "127.0.0.1"
     port: Annotated[int, Meta(description="Port to bind to.")] = 8000
     base_url: Annotated[

@@ -103,7 +103,6 @@ def connect(settings: Settings, *, creates: bool, accepts_any: bool = False) -> 
             _check_identity(file, settings)  # first: it says so if there was a database
         if file is not None and not creates and not (file.is_file() and file.stat().st_size):
             raise _missing_database(settings, f"There is no database at {file.absolute()}.")
-        _check_replica(settings, is_sqlite=file is not None)
         return Database(settings.database)
     except (ValueError, ArgumentError) as error:
         raise click.ClickException(f"FIELDGATE_DATABASE_URL: {error}") from None
@@ -134,17 +133,6 @@ def mark_database(database: Database, *, accepts_any: bool = False) -> None:
             write_marker(file, identity)
         except OSError as error:
             click.echo(f"Warning: {marker_file(file)} cannot be written: {error.strerror}.", err=True)
-
-
-def _check_replica(settings: Settings, *, is_sqlite: bool) -> None:
-    if not settings.replica_url:
-        return
-    if is_sqlite:
-        raise click.ClickException("FIELDGATE_REPLICA_URL: SQLite has no replicas. It needs FIELDGATE_DATABASE_URL.")
-    try:
-        PostgresURL.parse(settings.replica_url)
-    except ValueError as error:
-        raise click.ClickException(f"FIELDGATE_REPLICA_URL: {error}") from None
 
 
 async def upgrade_schema(database: Database) -> None:

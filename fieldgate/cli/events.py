@@ -10,8 +10,6 @@ import click
 
 from fieldgate.cli.common import data_option, load_settings, open_database
 from fieldgate.cli.events_load_sync import load, sync
-from fieldgate.cli.events_reindex import reindex
-from fieldgate.cli.events_store_index import store_index
 from fieldgate.cli.output import ProgressReporter, ignore_progress, progress_bar
 from fieldgate.db import Database, DataVersions
 
@@ -24,13 +22,11 @@ MAX_DEMO_EVENTS = 10_000_000
 
 @click.group()
 def events() -> None:
-    """Load, pull, generate and rebuild events."""
+    """Load, pull and generate events."""
 
 
 events.add_command(load)
 events.add_command(sync)
-events.add_command(reindex)
-events.add_command(store_index)
 
 
 @events.command("demo")

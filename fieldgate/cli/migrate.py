@@ -1,6 +1,8 @@
-"""`fieldgate migrate`: create the tables of the database."""
+"""`fieldgate migrate`: create the tables of the database, and rebuild what is derived from stored events."""
 
 import asyncio
+import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -14,7 +16,11 @@ from fieldgate.cli.common import (
     mark_database,
     upgrade_schema,
 )
+from fieldgate.cli.output import progress_bar
+from fieldgate.db import DataVersions, sqlite_file
 from fieldgate.db.schema import REQUIRED_REVISION, SchemaStatus, read_state
+from fieldgate.db.use_lock import DatabaseInUse, exclusive_use
+from fieldgate.settings import Settings
 
 
 @click.command()
@@ -25,13 +31,15 @@ from fieldgate.db.schema import REQUIRED_REVISION, SchemaStatus, read_state
 )
 @data_option
 def migrate(new: bool, data: Path | None) -> None:
-    """Create the tables of the database.
+    """Create the tables of the database. After an upgrade, rebuild the search index and documents of stored events.
 
-    It is safe to run it again, and on several machines at once. On SQLite, `serve` does it at start-up. A database with
+    It is safe to run it again. Stop the service first. On SQLite, `serve` does the same at start-up. A database with
     another schema is refused.
     """
-    with in_use(load_settings(data)):
+    settings = load_settings(data)
+    with in_use(settings):
         asyncio.run(_upgrade(data, accepts_any=new))
+    rebuild_events(settings)
 
 
 async def _upgrade(data: Path | None, *, accepts_any: bool) -> None:
@@ -48,3 +56,43 @@ async def _upgrade(data: Path | None, *, accepts_any: bool) -> None:
         click.echo(f"schema {REQUIRED_REVISION} (nothing to do)")
     else:
         click.echo(f"schema {REQUIRED_REVISION}, was empty")
+
+
+def rebuild_events(settings: Settings) -> None:
+    """Rebuild what is derived from stored events, if it has another format than that of this release."""
+    file = sqlite_file(settings.database)
+    if file is not None and not file.exists():
+        return
+    with in_use(settings):
+        if not asyncio.run(_has_other_format(settings)):
+            return
+    began = time.monotonic()
+    try:
+        with nullcontext() if file is None else exclusive_use(file):
+            count = asyncio.run(_rebuild_events(settings))
+    except DatabaseInUse:
+        raise click.ClickException(
+            "Stored events must be rebuilt for this release, and another process uses the database. Stop it first."
+        ) from None
+    click.echo(f"rebuilt {count} events in {time.monotonic() - began:.1f} s", err=True)
+
+
+async def _has_other_format(settings: Settings) -> bool:
+    from fieldgate.events.derived_tables import has_other_format  # here: its imports take a while
+
+    database = connect(settings, creates=False)
+    try:
+        return (await read_state(database)).is_usable and await has_other_format(database)
+    finally:
+        await database.close()
+
+
+async def _rebuild_events(settings: Settings) -> int:
+    from fieldgate.events.derived_tables import rebuild_derived_tables
+
+    database = connect(settings, creates=False)
+    try:
+        with progress_bar() as show:
+            return await rebuild_derived_tables(database, DataVersions(database), show)
+    finally:
+        await database.close()

@@ -29,7 +29,8 @@ from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.cli.common import data_option, in_use, load_settings, open_database
 from fieldgate.cli.events import create_demo_events
-from fieldgate.db import Database, DataVersions, now
+from fieldgate.cli.migrate import rebuild_events
+from fieldgate.db import Database, DataVersions, now, sqlite_file
 from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.metrics_folder import create_metrics_folder
@@ -75,6 +76,8 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
     limit_arenas()
     address = _resolve_free_address(host, port)
     settings = msgspec.structs.replace(load_settings(data), host=host, port=port)
+    if sqlite_file(settings.database) is not None:
+        rebuild_events(settings)
     asyncio.run(_prepare_database(settings, demo))
     _export_settings(settings)
     if not is_local:
@@ -236,7 +239,11 @@ def _supervise_worker(stop_event: threading.Event) -> None:
 
 
 async def _prepare_database(settings: Settings, demo: bool) -> None:
+    from fieldgate.events.derived_tables import OtherEventFormat, has_other_format
+
     async with open_database(settings, creates=True) as database:
+        if await has_other_format(database):
+            raise click.ClickException(str(OtherEventFormat()))
         if demo:
             await _create_demo_user(AccountStore(database, DataVersions(database)))
             await _create_demo_events(database)

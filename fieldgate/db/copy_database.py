@@ -22,10 +22,8 @@ from fieldgate.db.schema import SchemaStatus, read_state
 from fieldgate.db.tables import Timestamp, now, topic_versions
 
 BATCH_ROWS = 200  # a row can have a file of many megabytes
-# Made from the rows of one database, and not valid in another one.
-NOT_COPIED = frozenset({"event_indexes", "event_index_parts"})
 # Tables in which the migration creates rows. A target that has rows only in these is empty.
-_FILLED_BY_MIGRATION = frozenset({"changes", "countries", "disaster_types", "name_orders", "rebuilds"})
+_FILLED_BY_MIGRATION = frozenset({"changes", "countries", "disaster_types", "name_orders"})
 
 CopyProgress = Callable[[int, int], None]  # rows done, rows in all
 CopySteps = Callable[[str], None]  # what is done now, such as "copying events (2500 rows)"
@@ -59,11 +57,10 @@ async def copy_database(
     """
     if not (await read_state(source)).is_usable:
         raise CopyError("The source does not have the schema of this release.")
-    copied = [table for table in tables if table.name not in NOT_COPIED]
     async with source.read_transaction() as reader:
         identity = (await _versions(reader))[IDENTITY_TOPIC]
-        counts = {table.name: await _count(reader, table) for table in copied}
-        async with _empty_target(target, copied) as writer:
+        counts = {table.name: await _count(reader, table) for table in tables}
+        async with _empty_target(target, tables) as writer:
             done = 0
 
             def show(rows: int) -> None:
@@ -71,7 +68,7 @@ async def copy_database(
                 done += rows
                 on_progress(done, sum(counts.values()))
 
-            for table in copied:
+            for table in tables:
                 on_step(f"copying {table.name} ({counts[table.name]} rows)")
                 await _copy_rows(reader, writer, table, show)
                 await set_last_id(writer, table, await last_id(reader, table))

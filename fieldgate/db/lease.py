@@ -1,6 +1,6 @@
 """A lease: work that only one process does at a time, and that another takes over if it dies.
 
-lease = Lease(database, "events rebuild")
+lease = Lease(database, "events sync")
 if await lease.acquire():
     ...
     await lease.renew(connection)  # in the transaction of each piece of work, so that it commits only while we hold it

@@ -7,7 +7,7 @@ dialect of PostgreSQL where SQLite is used, which takes 2 MB.
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, String, Table
+from sqlalchemy import BigInteger, Column, MetaData, String, Table
 from sqlalchemy.types import TypeDecorator
 
 metadata = MetaData(
@@ -66,18 +66,4 @@ leases = Table(
     Column("name", String(40), primary_key=True),
     Column("holder", String(32), nullable=False),
     Column("expires", Timestamp, nullable=False),
-)
-
-# The format of stored data that is derived from other stored data; see `rebuild.py`.
-rebuilds = Table(
-    "rebuilds",
-    metadata,
-    Column("name", String(40), primary_key=True),
-    Column("format", Integer, nullable=False),  # every row has it, or a later one
-    # Of the rebuild that is running or was interrupted; `target` is null if there is none:
-    Column("target", Integer),
-    Column("is_forced", Boolean, nullable=False),  # rows that are in the target format are rebuilt as well
-    Column("reached", BigInteger, nullable=False),  # the last key that is rebuilt
-    Column("done", BigInteger, nullable=False),
-    Column("total", BigInteger, nullable=False),
 )

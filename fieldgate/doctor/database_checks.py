@@ -13,7 +13,7 @@ from fieldgate.db.outages import outage_of
 from fieldgate.db.schema import read_state
 from fieldgate.db.tables import now
 from fieldgate.doctor.findings import Finding, error, ok, warning
-from fieldgate.events.reindex import event_rebuilder
+from fieldgate.events.derived_tables import has_other_format
 from fieldgate.imports.tables import imports
 
 TIMEOUT_SECONDS = 10
@@ -111,12 +111,10 @@ async def _check_imports(database: Database) -> AsyncIterator[Finding]:
 
 async def _check_index(database: Database) -> AsyncIterator[Finding]:
     """Whether stored events are in the format of this release."""
-    details = await event_rebuilder(database, DataVersions(database)).readiness_details()
-    for name, progress in details.get("rebuilding", {}).items():
-        done, total = progress["done"], progress["total"]
-        message = f"Stored {name} are not all in the format of this release: {done} of {total} are rebuilt."
-        yield warning("index", message, "A running service does this. To do it now, run `fieldgate events reindex`.")
-    if not details:
+    if await has_other_format(database):
+        message = "Stored events have another format than that of this release."
+        yield error("index", message, "Stop the service and run `fieldgate migrate`.")
+    else:
         yield ok("index", "Stored events are in the format of this release.")
 
 

@@ -1,25 +1,19 @@
-"""Writes of events, with everything that is derived from them, their history and their deletions."""
+"""Writes of events, with everything that is derived from them and their deletions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
 from typing import TypeVar
 
 import msgspec
-from sqlalchemy import insert, literal, select
+from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.db import DataVersions, Timestamp, insert_rows, now
-from fieldgate.db.rebuild import record_old_rows
+from fieldgate.db import DataVersions, insert_rows, now
 from fieldgate.db.tables import topic_versions
-from fieldgate.events.derived import EVENT_FORMAT, derive
+from fieldgate.events.derived_tables import check_format, delete_derived_rows, insert_derived_rows
 from fieldgate.events.model import Event, pack, unpack
-from fieldgate.events.stored_documents import build_document
-from fieldgate.events.tables import deleted, documents, events, history, sources, words
+from fieldgate.events.tables import TOPIC, deleted, events, sources
 from fieldgate.events.visibility import Audience
 
-TOPIC = "events"
-FORMAT_NAME = "events"  # of the stored format in `rebuilds`
-HISTORY_RETENTION = timedelta(minutes=10)  # no reader lags that far behind
 BATCH_SIZE = 500  # rows of one statement
 
 Value = TypeVar("Value")
@@ -66,7 +60,7 @@ class EventWriter:
         demo_ids = await self._demo_ids(ids, old) if is_demo is None else frozenset(ids if is_demo else ())
         result.changed, result.created = len(old), len(fresh) - len(old)
         before = {id_: unpack(known[id_]) for id_ in old}
-        await self._archive(before, version)
+        await self._delete_rows(old)
         await self._record_deletions({event.id: (before.get(event.id), event) for event, _ in fresh}, version)
         await self._insert(fresh, version, demo_ids)
         return result
@@ -90,7 +84,7 @@ class EventWriter:
             return 0
         version = await self._next_version()
         before = {id_: unpack(packed) for id_, packed in known.items()}
-        await self._archive(before, version)
+        await self._delete_rows(list(known))
         await self._record_deletions({id_: (event, None) for id_, event in before.items()}, version)
         for some in _batches(list(known)):
             await self._connection.execute(sources.delete().where(sources.c.id.in_(some)))
@@ -156,77 +150,28 @@ class EventWriter:
             found.update((row.id, bytes(row.packed)) for row in rows)
         return found
 
-    async def _archive(self, before: Mapping[int, Event], version: int) -> None:
-        """Move the present state to the history, for readers that still answer from the version before."""
-        timestamp = now()
-        await self._connection.execute(history.delete().where(history.c.at < timestamp - HISTORY_RETENTION))
-        for some in _batches(list(before)):
-            await self._convert_documents(some, before)
-            state = select(
-                documents.c.id, literal(version), literal(timestamp, history.c.at.type), documents.c.document,
-                words.c.names, words.c.glide, words.c.appeal_codes, documents.c.format,
-            ).join_from(documents, words, words.c.id == documents.c.id)  # fmt: skip
-            names = ["id", "until", "at", "document", "names", "glide", "appeal_codes", "format"]
-            await self._connection.execute(
-                insert(history).from_select(names, state.where(documents.c.id.in_(some), documents.c.version < version))
-            )
-            for table in (documents, words, events):
-                await self._connection.execute(table.delete().where(table.c.id.in_(some)))
-
-    async def _convert_documents(self, ids: Sequence[int], before: Mapping[int, Event]) -> None:
-        """Bring documents to the current format before they are archived: the history has no packed events."""
-        is_old = documents.c.id.in_(ids), documents.c.format != EVENT_FORMAT
-        for id_ in (await self._connection.execute(select(documents.c.id).where(*is_old))).scalars().all():
-            new = {"document": build_document(before[id_]), "format": EVENT_FORMAT}
-            await self._connection.execute(documents.update().where(documents.c.id == id_).values(new))
+    async def _delete_rows(self, ids: Sequence[int]) -> None:
+        for some in _batches(ids):
+            await delete_derived_rows(self._connection, some)
+            await self._connection.execute(events.delete().where(events.c.id.in_(some)))
 
     async def _insert(self, fresh: Sequence[tuple[Event, bytes]], version: int, demo_ids: frozenset[int]) -> None:
-        await record_old_rows(self._connection, FORMAT_NAME, EVENT_FORMAT)
+        await check_format(self._connection)
         for slug in await self.ids_by_slug([event.slug for event, _ in fresh if event.slug is not None]):
             raise SlugTaken(slug)
-        derived = [derive(event) for event, _ in fresh]
-        await insert_rows(
-            self._connection,
-            events,
-            [
-                {
-                    "id": event.id,
-                    "version": version,
-                    "slug": event.slug,
-                    "parent_event": event.parent_event,
-                    "visibility": event.visibility,
-                    "start": Timestamp.pack(event.disaster_start_date),
-                    "created": Timestamp.pack(event.created_at),
-                    "updated": Timestamp.pack(event.updated_at),
-                    "facets": each.facets,
-                    "is_demo": event.id in demo_ids,
-                    "packed": packed,
-                }
-                for (event, packed), each in zip(fresh, derived, strict=True)
-            ],
-        )
-        await insert_rows(
-            self._connection,
-            documents,
-            [
-                {"id": event.id, "version": version, "document": each.document, "format": EVENT_FORMAT}
-                for (event, _), each in zip(fresh, derived, strict=True)
-            ],
-        )
-        await insert_rows(
-            self._connection,
-            words,
-            [
-                {
-                    "id": event.id,
-                    "version": version,
-                    "names": each.names,
-                    "glide": each.glide,
-                    "appeal_codes": each.appeal_codes,
-                }
-                for (event, _), each in zip(fresh, derived, strict=True)
-            ],
-        )
+        rows = [
+            {
+                "id": event.id,
+                "version": version,
+                "slug": event.slug,
+                "parent_event": event.parent_event,
+                "is_demo": event.id in demo_ids,
+                "packed": packed,
+            }
+            for event, packed in fresh
+        ]
+        await insert_rows(self._connection, events, rows)
+        await insert_derived_rows(self._connection, [(event, version) for event, _ in fresh])
 
 
 def _list_audience(event: Event | None) -> Audience | None:

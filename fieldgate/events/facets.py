@@ -1,14 +1,20 @@
-"""Facets: the values events are filtered by, stored as words and kept as bitmaps in the index.
+"""What the index knows of an event: facets, which lists are filtered by, and figures, which summaries add up.
 
-This table is the only place that knows how facets are stored. To add one: add it here with `since` set to the next
-`EVENT_FORMAT` (`derived.py`), bump that, and bind a filter to it in `search/filters.py`. Stored events get it by a
-rebuild; until that has finished the filter answers 503.
+A facet value is stored as a word and kept as a bitmap in the index. Figures are kept as columns. To add a facet: add it
+here, raise `EVENT_FORMAT`, and add a filter that uses it to `search/filters.py`.
 """
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from fieldgate.events.model import SOURCES, Event
+
+# The format of all that is derived from stored events: facets, figures, documents and search texts. Raise it with every
+# change of those: `fieldgate migrate` then writes them again.
+EVENT_FORMAT = 1
+
+MAX_APPEALS = 2**16 - 1
+MAX_CENTS = 2**53  # of one event, about 90 trillion francs; more is a mistake
 
 
 class Facet(NamedTuple):
@@ -17,7 +23,6 @@ class Facet(NamedTuple):
     name: str
     code: str  # short: a million events store several words each
     values: Callable[[Event], Iterable[int | str]]
-    since: int = 0  # the EVENT_FORMAT that introduced it, or last changed its values
 
     def word(self, value: int | str = "") -> str:
         """The stored word of a value; of a flag, which has no value, its code."""
@@ -56,7 +61,7 @@ SOURCE = register_facet(
     )
 )
 STATES_NUM_AFFECTED = register_facet(
-    Facet("states_num_affected", "n", _flag(lambda event: event.num_affected is not None), since=2)
+    Facet("states_num_affected", "n", _flag(lambda event: event.num_affected is not None))
 )
 
 
@@ -68,3 +73,33 @@ def source_value(source: str) -> int:
 def event_facets(event: Event) -> str:
     """The facet words of an event, separated by spaces, as stored."""
     return " ".join([facet.word(value) for facet in FACETS.values() for value in facet.values(event)])
+
+
+class EventFigures(NamedTuple):
+    """Zero where nothing is known; a facet says whether an event states how many people are affected."""
+
+    num_affected: int = 0
+    appeals: int = 0
+    requested_cents: int = 0
+    funded_cents: int = 0
+
+
+NO_FIGURES = EventFigures()
+
+
+def event_figures(event: Event) -> EventFigures:
+    return EventFigures(
+        event.num_affected or 0,
+        min(len(event.appeals), MAX_APPEALS),
+        _cents(appeal.amount_requested for appeal in event.appeals),
+        _cents(appeal.amount_funded for appeal in event.appeals),
+    )
+
+
+def _cents(amounts: Iterable[float]) -> int:
+    """The sum of amounts, each rounded to the cent: sums of integers do not depend on their order."""
+    return _rounded(sum(_rounded(amount * 100) for amount in amounts))
+
+
+def _rounded(cents: float) -> int:
+    return round(max(-MAX_CENTS, min(cents, MAX_CENTS)))

@@ -9,7 +9,7 @@ from msgspec import Meta
 from fieldgate.db import now
 from fieldgate.errors import Forbidden, NotFound, ValidationError
 from fieldgate.events.document_templates import build_detail_template
-from fieldgate.events.event_writer import TOPIC, SlugTaken
+from fieldgate.events.event_writer import SlugTaken
 from fieldgate.events.export.exporter import EventExporter
 from fieldgate.events.export.file_request import FileFilters, attachment_header, file_context
 from fieldgate.events.export.serializers import FORMAT_TYPES, PAGE_FORMATS, SERIALIZERS
@@ -18,11 +18,12 @@ from fieldgate.events.ingest.replace_body import MAX_BODY_BYTES, EventBody, repl
 from fieldgate.events.model import MAX_ID
 from fieldgate.events.record_shapes import to_flat, to_mini
 from fieldgate.events.schemas import DeletedEvent, EventDetail, EventRecord, FlatEvent, MiniEvent
-from fieldgate.events.search.bindings import check_filters
 from fieldgate.events.search.event_search import EventPage, EventSearch
 from fieldgate.events.search.filters import EventFilters
+from fieldgate.events.search.sql_filters import check_filters
 from fieldgate.events.store import EventStore
 from fieldgate.events.stored_documents import RecordShape
+from fieldgate.events.tables import TOPIC
 from fieldgate.events.visibility import audience_key, viewer_scope
 from fieldgate.http.injection import ClientAddress, SeenVersions
 from fieldgate.http.negotiation.formats import Format
@@ -156,7 +157,7 @@ async def event_list(
         records = [to_flat(record) for record in records]
     if serializer is None:
         return ListResult(found.count, records, found.versions)
-    reference_data = (await search.snapshot(versions)).reference_data
+    reference_data = (await search.current(versions)).reference_data
     context = await file_context(request, query, reference_data)
     return ListResult(found.count, records, found.versions, serializer.page_encoder(context))
 
@@ -247,15 +248,15 @@ async def event_export(
 async def event_detail(
     id: str, caller: Caller, language: Language, store: EventStore, search: EventSearch, versions: SeenVersions
 ) -> msgspec.Raw | VersionedRecord:
-    snapshot = await search.snapshot(versions)
-    scope = viewer_scope(caller, snapshot.reference_data)
+    state = await search.current(versions)
+    scope = viewer_scope(caller, state.reference_data)
     id_ = parse_integer(id)
     found = await store.find(id if id_ is None else id_)
     if found is None or not scope.can_see(found.event.visibility, found.event.countries):
         raise NotFound(Message("There is no event {id}.", id=id[:50]))
     template = build_detail_template(found.event)
-    if found.version <= snapshot.index_version.version:  # not written since
-        return VersionedRecord(msgspec.Raw(snapshot.render(template, language, scope)), snapshot.versions)
+    if found.version <= state.index_version.version:  # not written since
+        return VersionedRecord(msgspec.Raw(state.render(template, language, scope)), state.versions)
     return msgspec.Raw(await search.render(template, language, scope))
 
 
@@ -279,11 +280,11 @@ async def event_replacement(
     id_ = _writable_id(id, user)
     if body.get("id") is not None and str(body["id"]) != str(id_):
         raise ValidationError({"id": [Message("The id in the body must be the id in the URL: {id}.", id=id_)]})
-    snapshot = await search.snapshot()
+    state = await search.current()
     try:
         async with store.writer() as writer:
             before = (await writer.load([id_])).get(id_)
-            event = replace_event({**body, "id": id_}, snapshot.reference_data, language, before, now())
+            event = replace_event({**body, "id": id_}, state.reference_data, language, before, now())
             if event.parent_event == id_:
                 raise ValidationError({"parent_event": [Message("An event cannot be part of itself.")]})
             await writer.upsert([event])
@@ -292,9 +293,7 @@ async def event_replacement(
     except SlugTaken as error:
         message = Message("Another event already has the slug {slug}.", slug=str(error))
         raise ValidationError({"slug": [message]}) from None
-    record = msgspec.Raw(
-        snapshot.render(build_detail_template(event), language, viewer_scope(user, snapshot.reference_data))
-    )
+    record = msgspec.Raw(state.render(build_detail_template(event), language, viewer_scope(user, state.reference_data)))
     return record if before else Created(record, Link(f"{PATH}{id_}/"))
 
 
@@ -329,8 +328,8 @@ async def _find_page(
     versions: SeenVersions,
     shape: RecordShape = RecordShape.RECORD,
 ) -> EventPage:
-    snapshot = await search.snapshot(versions)
-    return await search.find(query, viewer_scope(caller, snapshot.reference_data), language, page, snapshot, shape)
+    scope = viewer_scope(caller, (await search.current(versions)).reference_data)
+    return await search.find(query, scope, language, page, shape, versions)
 
 
 OPERATIONS = (

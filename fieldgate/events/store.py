@@ -1,28 +1,47 @@
-"""Reads of events, for the index, pages and details; `event_writer.py` has the writes."""
+"""Reads of events, for the index, pages and details; `event_writer.py` has the writes.
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+What is read beside the index must have its version: `StaleIndex` if events were written since. A read that is given a
+snapshot of the database needs no such check, if the index was brought up to date from the same snapshot.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Table, and_, bindparam, func, or_, select
+import msgspec
+from sqlalchemy import ColumnElement, and_, bindparam, func, or_, select
 
-from fieldgate.db import Database, DataVersions, PreparedQuery, RowPage, Snapshot, paginate, snapshot
-from fieldgate.db.read_replica import ReadReplica, ReplicaRouter
+from fieldgate.db import Database, DataVersions, PreparedQuery, RowPage, Snapshot, in_bound_list, paginate, snapshot
 from fieldgate.db.tables import topic_versions
-from fieldgate.events.event_writer import TOPIC, EventWriter, EventWriteResult
+from fieldgate.events.event_writer import EventWriter, EventWriteResult
 from fieldgate.events.model import Event, Visibility, unpack
-from fieldgate.events.search.index import Index
-from fieldgate.events.tables import deleted, documents, events, history, sources, words
-from fieldgate.events.versioned_reads import (
-    REBUILD_TOPIC,
-    IndexChanges,
-    IndexVersion,
-    SnapshotExpired,
-    VersionedReads,
-)
+from fieldgate.events.search.index import Index, IndexBuilder, IndexRow
+from fieldgate.events.tables import TOPIC, WHOLE_TOPIC, deleted, documents, events, index_rows, sources, words
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.pagination import PageRequest
+
+MAX_CHANGES_AT_ONCE = 50_000  # more are applied to the index in several steps, to save memory
+
+
+class StaleIndex(Exception):
+    """Events were written after the index was built."""
+
+
+class IndexVersion(NamedTuple):
+    """The state an index was built from."""
+
+    version: int
+    whole_version: int  # changes when the index cannot be updated row by row
+
+
+class IndexUpdate(msgspec.Struct, frozen=True):
+    """A later state of an index."""
+
+    version: IndexVersion
+    index: Index
+    changed_ids: set[int]
 
 
 class StoredEvent(NamedTuple):
@@ -32,15 +51,20 @@ class StoredEvent(NamedTuple):
     version: int
 
 
+_EVENTS_VERSION = select(topic_versions.c.version).where(topic_versions.c.topic == TOPIC)
+_SELECT_INDEX_ROWS = select(*(index_rows.c[name] for name in IndexRow._fields))
+
+
 class EventStore:
-    def __init__(self, database: Database, data_versions: DataVersions, replica: ReadReplica | None = None) -> None:
+    def __init__(self, database: Database, data_versions: DataVersions) -> None:
         self._database = database
         self._data_versions = data_versions
-        replica_reads = None if replica is None else VersionedReads(replica.database, is_replica=True)
-        self._reads = ReplicaRouter(VersionedReads(database), replica, replica_reads)
         stored = select(events.c.packed, events.c.version)
         self._by_id = PreparedQuery(database, stored.where(events.c.id == bindparam("id")))
         self._by_slug = PreparedQuery(database, stored.where(events.c.slug == bindparam("slug")))
+        # With the version in one statement, so that both are of one state.
+        rows = select(documents.c.id, documents.c.document, _EVENTS_VERSION.scalar_subquery())
+        self._documents = PreparedQuery(database, rows.where(in_bound_list(database, documents.c.id, "ids")))
 
     # Writing
 
@@ -70,8 +94,8 @@ class EventStore:
             is_demo = select(events.c.id).where(events.c.is_demo)
             count: int = (await connection.execute(select(func.count()).select_from(is_demo.subquery()))).scalar_one()
             if count:
-                await self._data_versions.bump(connection, TOPIC, REBUILD_TOPIC)
-                for table in (documents, words, history, deleted, sources):
+                await self._data_versions.bump(connection, TOPIC, WHOLE_TOPIC)
+                for table in (index_rows, documents, words, deleted, sources):
                     await connection.execute(table.delete().where(table.c.id.in_(is_demo)))
                 await connection.execute(events.delete().where(events.c.is_demo))
             return count
@@ -87,63 +111,86 @@ class EventStore:
             found = await connection.execute(select(events.c.id).where(condition).limit(1))
             return found.first() is not None
 
-    # Large reads, which a replica answers if it has the version. With a state they are reads of the primary.
+    # Reads that belong to an index
 
-    def open_state(self) -> AbstractAsyncContextManager[Snapshot]:
-        """One state of the primary, for several of the following reads."""
+    def open_snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
+        """One state of the database, for several of the following reads."""
         return snapshot(self._database)
 
-    async def load_index(self, at_least: int = 0, state: Snapshot | None = None) -> tuple[IndexVersion, Index]:
-        """Build the index of all events in lists, of this data version or a later one."""
-        if state is not None:
-            return await self._reads.primary.load_index(at_least, state)
-        return await self._reads.read(lambda reads: reads.load_index(at_least))
+    def _opened(self, state: Snapshot | None) -> AbstractAsyncContextManager[Snapshot]:
+        return self.open_snapshot() if state is None else nullcontext(state)
 
-    async def load_changes(
-        self, since: IndexVersion, at_least: int = 0, state: Snapshot | None = None
-    ) -> IndexChanges | None:
-        """The new state, changed rows, and ids no longer in lists. None if the index must be rebuilt."""
-        if state is not None:
-            return await self._reads.primary.load_changes(since, at_least, state)
-        return await self._reads.read(lambda reads: reads.load_changes(since, at_least))
+    async def load_index(self, state: Snapshot | None = None) -> tuple[IndexVersion, Index]:
+        """Build the index of all events in lists."""
+        builder = IndexBuilder()
+        async with self._opened(state) as state:
+            version = await _index_version(state)
+            async for some in state.batches(_SELECT_INDEX_ROWS.where(index_rows.c.parent_event.is_(None))):
+                await asyncio.to_thread(builder.add, some)
+        return version, await asyncio.to_thread(builder.build)
 
-    async def documents(self, ids: Sequence[int], version: int) -> list[bytes]:
-        """The list templates of events, in the order of the ids, as in the reader's index."""
-        if self._reads.replica_reads is None:
-            return await self._reads.primary.documents(ids, version)
-        return await self._reads.read(lambda reads: reads.documents(ids, version))
+    async def update_index(
+        self, index: Index, since: IndexVersion, state: Snapshot | None = None
+    ) -> IndexUpdate | None:
+        """Apply all changes since a version to its index. None if the index must be loaded again."""
+        async with self._opened(state) as state:
+            version = await _index_version(state)
+            if version.whole_version != since.whole_version or version.version < since.version:
+                return None
+            is_gone = deleted.c.version > since.version, deleted.c.kept_visibility.is_(None)
+            gone = [row[0] for row in await state.rows(select(deleted.c.id).where(*is_gone))]
+            changed_ids, rows = set(gone), list[IndexRow]()
+            changed = _SELECT_INDEX_ROWS.add_columns(index_rows.c.parent_event)
+            async for some in state.batches(changed.where(index_rows.c.version > since.version)):
+                changed_ids.update(row[0] for row in some)
+                rows += [IndexRow(*row[:-1]) for row in some if row[-1] is None]
+                gone += [row[0] for row in some if row[-1] is not None]
+                if len(rows) >= MAX_CHANGES_AT_ONCE:
+                    index, rows, gone = await asyncio.to_thread(index.with_changes, rows, gone), [], []
+        if rows or gone:
+            index = await asyncio.to_thread(index.with_changes, rows, gone)
+        return IndexUpdate(version, index, changed_ids)
 
-    async def ids_by_name(self, word: str, version: int) -> list[int]:
+    async def documents(self, ids: Sequence[int], version: int, state: Snapshot | None = None) -> list[bytes]:
+        """The documents of events, in the order of the ids."""
+        if state is None:
+            rows: Sequence[Sequence[Any]] = await self._documents.all(ids=ids)
+            if len(rows) < len(ids) or (rows and rows[0][2] != version):
+                raise StaleIndex
+        else:
+            rows = await state.rows(select(documents.c.id, documents.c.document).where(documents.c.id.in_(ids)))
+        found = {row[0]: row[1] for row in rows}
+        return [found[id_] for id_ in ids]
+
+    async def ids_by_name(self, word: str, version: int, state: Snapshot | None = None) -> list[int]:
         """The ids of events whose name contains a folded word, in any language."""
-        return await self._matching_ids(lambda table: table.c.names.contains(word, autoescape=True), version)
+        return await self._matching_ids(words.c.names.contains(word, autoescape=True), version, state)
 
-    async def ids_by_glide(self, glide: str, version: int) -> list[int]:
-        return await self._matching_ids(lambda table: table.c.glide == glide, version)
+    async def ids_by_glide(self, glide: str, version: int, state: Snapshot | None = None) -> list[int]:
+        return await self._matching_ids(words.c.glide == glide, version, state)
 
-    async def ids_by_appeal_code(self, code: str, version: int) -> list[int]:
-        pattern = f",{code.upper()},"
-        return await self._matching_ids(lambda table: table.c.appeal_codes.contains(pattern, autoescape=True), version)
+    async def ids_by_appeal_code(self, code: str, version: int, state: Snapshot | None = None) -> list[int]:
+        is_listed = words.c.appeal_codes.contains(f",{code.upper()},", autoescape=True)
+        return await self._matching_ids(is_listed, version, state)
 
-    async def _matching_ids(self, condition: Callable[[Table], ColumnElement[bool]], version: int) -> list[int]:
-        return await self._reads.read(lambda reads: reads.matching_ids(condition, version))
+    async def _matching_ids(self, condition: ColumnElement[bool], version: int, state: Snapshot | None) -> list[int]:
+        query = select(words.c.id).where(condition)
+        if state is not None:
+            return [row[0] for row in await state.rows(query)]
+        async with self._database.read_transaction() as connection:
+            if ((await connection.execute(_EVENTS_VERSION)).scalar() or 0) != version:
+                raise StaleIndex
+            return list((await connection.execute(query)).scalars())
 
     async def stream_packed(
         self, version: int, state: Snapshot | None = None
     ) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
-        """All packed events in batches. `SnapshotExpired` if the reader lags behind, or the replica fails midway."""
-        if state is None and (replica_reads := self._reads.replica_reads) is not None:
-            has_begun = False
-            try:
-                async for some in replica_reads.stream_packed(version):
-                    has_begun = True
-                    yield some
-                return
-            except Exception as error:
-                self._reads.report(error)
-                if has_begun:
-                    raise SnapshotExpired from error
-        async for some in self._reads.primary.stream_packed(version, state):
-            yield some
+        """All packed events in batches, for orderings by fields that are not in the index."""
+        async with self._opened(state) as state:
+            if (await _index_version(state)).version != version:
+                raise StaleIndex
+            async for some in state.batches(select(events.c.id, events.c.packed)):
+                yield [(row[0], row[1]) for row in some]
 
     # One event
 
@@ -176,3 +223,8 @@ def _visible_condition(scope: ViewerScope, prefix: str = "") -> ColumnElement[bo
     for country in scope.countries:
         seen = or_(seen, and_(visibility == Visibility.SOCIETIES, countries.contains(f",{country},")))
     return seen
+
+
+async def _index_version(state: Snapshot) -> IndexVersion:
+    found = dict(tuple(row) for row in await state.rows(select(topic_versions.c.topic, topic_versions.c.version)))
+    return IndexVersion(found.get(TOPIC, 0), found.get(WHOLE_TOPIC, 0))

@@ -1,4 +1,4 @@
-"""Tables of events: the events, what is derived from them, their history, the deleted ones, and syncs."""
+"""Tables of events: the events, what is derived from them, the deleted ones, and syncs."""
 
 from sqlalchemy import (
     BigInteger,
@@ -16,65 +16,67 @@ from sqlalchemy import (
 
 from fieldgate.db import Timestamp, metadata
 
+TOPIC = "events"  # of their data version
+WHOLE_TOPIC = "events, as a whole"  # its version is raised when rows changed without a version of their own
+
+EVENT_ID = BigInteger().with_variant(Integer, "sqlite")
+
 events = Table(
     "events",
     metadata,
-    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
-    # The data version that wrote this row: the index loads rows with a later version than its own.
-    Column("version", BigInteger, nullable=False, index=True),
+    Column("id", EVENT_ID, primary_key=True, autoincrement=False),
+    Column("version", BigInteger, nullable=False),  # the data version that wrote this row
     Column("slug", String(50), unique=True),
     Column("parent_event", BigInteger),
-    Column("visibility", SmallInteger, nullable=False),
-    Column("start", Timestamp, nullable=False),
-    Column("created", Timestamp, nullable=False),
-    Column("updated", Timestamp, nullable=False),
-    Column("facets", Text, nullable=False),
     Column("is_demo", Boolean, nullable=False),
-    # The whole event, as encoded by `model.pack`. Everything else about it is derived from this.
+    # The whole event, as encoded by `model.pack`. The next three tables are derived from it, for reading.
     Column("packed", LargeBinary, nullable=False),
 )
 
-# Read for every page, so apart from the rest: short rows, found by id.
+# What the index is built from (`search/index.py`): short rows, so that a start does not read all documents.
+index_rows = Table(
+    "event_index_rows",
+    metadata,
+    Column("id", EVENT_ID, primary_key=True, autoincrement=False),
+    # That of the event. The index loads rows with a later version than its own.
+    Column("version", BigInteger, nullable=False, index=True),
+    Column("parent_event", BigInteger),
+    Column("start", Timestamp, nullable=False),
+    Column("created", Timestamp, nullable=False),
+    Column("updated", Timestamp, nullable=False),
+    Column("facets", Text, nullable=False),  # words of `facets.py`, separated by spaces
+    Column("num_affected", BigInteger, nullable=False),  # this and the next three are the fields of `EventFigures`
+    Column("appeals", Integer, nullable=False),
+    Column("requested_cents", BigInteger, nullable=False),
+    Column("funded_cents", BigInteger, nullable=False),
+)
+
+# Read for every page: found by id.
 documents = Table(
     "event_documents",
     metadata,
-    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
-    Column("version", BigInteger, nullable=False),
+    Column("id", EVENT_ID, primary_key=True, autoincrement=False),
     Column("document", LargeBinary, nullable=False),
-    # The `EVENT_FORMAT` of everything that was derived from the packed event: document, facets and search text.
-    Column("format", SmallInteger, nullable=False, server_default="0"),
 )
 
 # What `search`, `glide` and `appeal_code` match.
 words = Table(
     "event_words",
     metadata,
-    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
-    Column("version", BigInteger, nullable=False),
+    Column("id", EVENT_ID, primary_key=True, autoincrement=False),
     Column("names", Text, nullable=False),  # in all languages, folded
     Column("glide", String(18), nullable=False, index=True),
     Column("appeal_codes", Text, nullable=False),  # each between two commas
 )
 
-# The state of an event until a version, for readers that still answer from the version before.
-history = Table(
-    "event_history",
-    metadata,
-    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
-    Column("until", BigInteger, primary_key=True, autoincrement=False, index=True),
-    Column("at", Timestamp, nullable=False, index=True),
-    Column("document", LargeBinary, nullable=False),
-    Column("names", Text, nullable=False),
-    Column("glide", String(18), nullable=False),
-    Column("appeal_codes", Text, nullable=False),
-    Column("format", SmallInteger, nullable=False, server_default="0"),
-)
+# The `EVENT_FORMAT` of the three tables above. It has one row, which the first event brings along.
+event_format = Table("event_format", metadata, Column("format", Integer, primary_key=True, autoincrement=False))
 
 # Events that are no longer in lists: deleted, merged into another, or hidden from some callers.
 deleted = Table(
     "deleted_events",
     metadata,
-    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("id", EVENT_ID, primary_key=True, autoincrement=False),
     Column("deleted_at", Timestamp, nullable=False),
     Column("version", BigInteger, nullable=False, index=True),
     # Who saw it: the deletion is listed for them only.
@@ -84,29 +86,6 @@ deleted = Table(
     Column("kept_visibility", SmallInteger),
     Column("kept_countries", Text),
     Index("ix_deleted_events_deleted_at_id", "deleted_at", "id"),
-)
-
-# The index of all events at a version, so that a process need not build it when it starts; see `stored_index.py`.
-stored_indexes = Table(
-    "event_indexes",
-    metadata,
-    Column("id", String(32), primary_key=True),  # random
-    Column("version", BigInteger, nullable=False),
-    Column("rebuild_version", BigInteger, nullable=False),
-    Column("format", SmallInteger, nullable=False),  # the `EVENT_FORMAT` of all events
-    Column("layout", Integer, nullable=False),  # the `LAYOUT` of `search/index_codec.py`
-    Column("part_count", Integer, nullable=False),
-    Column("digest", LargeBinary(32), nullable=False),
-    Column("stored_at", Timestamp, nullable=False),
-)
-
-# They are written before the row of their index, and deleted after it. Number -1 marks the state that was read.
-index_parts = Table(
-    "event_index_parts",
-    metadata,
-    Column("index_id", String(32), primary_key=True),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("content", LargeBinary, nullable=False),
 )
 
 # The state of a sync with another server, so that the next run continues there.
@@ -132,7 +111,7 @@ syncs = Table(
 sources = Table(
     "event_sources",
     metadata,
-    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("id", EVENT_ID, primary_key=True, autoincrement=False),
     Column("source", String(500), nullable=False, index=True),
     Column("with_token", Boolean, nullable=False),  # at least once; a run without a token cannot tell if it was deleted
     Column("listed_in", BigInteger, nullable=False),  # the last walk through the list in which the server had it

@@ -2,8 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Protocol
+from collections.abc import Iterable
+from typing import Annotated, Protocol
 
 import msgspec
 from msgspec import Meta
@@ -30,21 +30,6 @@ INDEX_PATH = "/api/v2/"
 class Health(msgspec.Struct, frozen=True):
     status: str
     version: str = __version__
-
-
-class RebuildProgress(msgspec.Struct, frozen=True):
-    done: Annotated[int, Meta(description="Rows rebuilt so far.")]
-    total: Annotated[int, Meta(description="Rows in all; 0 before the rebuild has started.")]
-
-
-class ReadyReport(Health, frozen=True):
-    rebuilding: (
-        Annotated[
-            dict[str, RebuildProgress],
-            Meta(description="Stored data that is being rebuilt after an upgrade, with its progress."),
-        ]
-        | msgspec.UnsetType
-    ) = msgspec.UNSET
 
 
 class NotReadyReport(msgspec.Struct, frozen=True):
@@ -82,17 +67,19 @@ class ReadinessCheck(Protocol):
     async def unready_reason(self) -> UnreadyReason | None: ...
 
 
-ReadinessDetails = Callable[[], Awaitable[Mapping[str, Any]]]
-
-
 class Readiness:
-    """What `/readyz` reports: the result of a check, and fields that other parts of the service add."""
+    """What `/readyz` reports: the result of checks, in their order."""
 
-    def __init__(self, check: ReadinessCheck, details: Sequence[ReadinessDetails] = ()) -> None:
+    def __init__(self, *checks: ReadinessCheck) -> None:
+        self._checks = checks
         # There is no rate limit, so a flood must not become a flood of queries.
-        self._unready_reason = SharedCall(check.unready_reason)
-        self.details = SharedCall(self._load_details)
-        self._details = details
+        self._unready_reason = SharedCall(self._find_reason)
+
+    async def _find_reason(self) -> UnreadyReason | None:
+        for check in self._checks:
+            if reason := await check.unready_reason():
+                return reason
+        return None
 
     async def check(self) -> None:
         """Raise `NotReady` if this process cannot handle requests."""
@@ -107,12 +94,6 @@ class Readiness:
                 return await self._unready_reason() is None
         except TimeoutError:
             return False
-
-    async def _load_details(self) -> dict[str, Any]:
-        fields: dict[str, Any] = {}
-        for provider in self._details:
-            fields |= await provider()
-        return fields
 
 
 @raw(
@@ -139,7 +120,7 @@ async def healthz() -> Response:
         "the response has the reason. For a load balancer; any Host header is accepted."
     ),
     tag=TAG,
-    response=ReadyReport,
+    response=Health,
     error_types={503: NotReadyReport},
     example={"status": "ready", "version": __version__},
     formats=(Format.JSON,),
@@ -149,7 +130,7 @@ async def healthz() -> Response:
 )
 async def readyz(readiness: Readiness) -> Response:
     await readiness.check()
-    return _json_response({**msgspec.structs.asdict(Health("ready")), **await readiness.details()})
+    return _json_response(Health("ready"))
 
 
 @raw(

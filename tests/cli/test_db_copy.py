@@ -54,8 +54,6 @@ async def target(database_kind: str, tmp_path: Path, request: pytest.FixtureRequ
 def test_kill_run_again_and_serve(tmp_path: Path, target: str) -> None:
     data = tmp_path / "data"
     assert run_command("events", "demo", str(EVENTS), data=data).returncode == 0
-    assert run_command("events", "reindex", data=data).returncode == 0
-    assert run_command("events", "store-index", data=data).stdout.startswith("stored")
     source = str(data / "fieldgate.db")
     kill_when_copying(EVENTS, source, target)
     environment = {"FIELDGATE_DATABASE_URL": target}

@@ -4,15 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
 
 from fieldgate.cli.events import create_demo_events
 from fieldgate.cli.output import progress_bar
 from fieldgate.db import Database, DataVersions
-from fieldgate.db.lease import Lease
-from fieldgate.db.tables import rebuilds
 from fieldgate.events.store import EventStore
-from fieldgate.events.tables import documents
 from tests.processes import run_command
 
 
@@ -31,8 +27,7 @@ async def test_demo_events_are_created_and_replaced(database: Database, database
 
     done = run_command("events", "demo", "3", "--replace", "--seed", "5", data=tmp_path, environment=environment)
     assert done.stdout.startswith("created 3 demo events in ")
-    async with store.open_state() as state:
-        assert len((await store.load_index(state=state))[1]) == 3
+    assert len((await store.load_index())[1]) == 3
     assert await store.by_id(4) is None
 
 
@@ -70,28 +65,3 @@ def test_count_must_be_in_range(tmp_path: Path, count: str) -> None:
     done = run_command("events", "demo", count, data=tmp_path)
     assert done.returncode == 2
     assert "Invalid value for 'N'" in done.stderr
-
-
-async def test_store_index(database: Database, database_url: str, tmp_path: Path) -> None:
-    environment = {"FIELDGATE_DATABASE_URL": database_url}
-    run_command("events", "demo", "30", data=tmp_path, environment=environment)
-    run_command("events", "reindex", data=tmp_path, environment=environment)
-    done = run_command("events", "store-index", data=tmp_path, environment=environment)
-    assert re.fullmatch(r"stored the index of \d+ events in \d+ bytes\n", done.stdout), done.stderr
-    assert await Lease(database, "store event index").acquire()
-    done = run_command("events", "store-index", data=tmp_path, environment=environment)
-    assert (done.returncode, done.stdout.partition(":")[0]) == (0, "not stored")
-
-
-async def test_reindex(database: Database, database_url: str, tmp_path: Path) -> None:
-    environment = {"FIELDGATE_DATABASE_URL": database_url}
-    run_command("events", "demo", "30", data=tmp_path, environment=environment)
-    done = run_command("events", "reindex", data=tmp_path, environment=environment)
-    assert done.stdout == "nothing to do: all events are in the current format\n"
-    done = run_command("events", "reindex", "--all", data=tmp_path, environment=environment)
-    assert re.fullmatch(r"rebuilt 30 events in \d+\.\d s\n", done.stdout), done.stderr
-    async with database.transaction() as connection:
-        await connection.execute(update(documents).values(format=0))
-        await connection.execute(update(rebuilds).values(format=0))
-    done = run_command("events", "reindex", data=tmp_path, environment=environment)
-    assert re.fullmatch(r"rebuilt 30 events in \d+\.\d s\n", done.stdout), done.stderr

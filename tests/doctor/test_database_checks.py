@@ -5,15 +5,10 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from fieldgate.db import Database, DataVersions, now
+from fieldgate.db import Database, now
 from fieldgate.db.tables import Timestamp
 from fieldgate.doctor.database_checks import check_database
 from fieldgate.doctor.findings import Level
-from fieldgate.events.reindex import event_rebuilder
-
-
-async def rebuild(database: Database) -> None:
-    await event_rebuilder(database, DataVersions(database)).run(is_forced=True, on_progress=lambda _done, _total: None)
 
 
 async def problems(database: Database) -> list[str]:
@@ -40,16 +35,16 @@ async def add_import(database: Database, minutes_ago: int, lease_until: str = "N
 
 
 async def test_healthy_database(database: Database) -> None:
-    await rebuild(database)
     assert await problems(database) == []
     checks = {finding.check for finding in await check_database(database)}
     assert {"database", "schema", "identity", "clock", "worker", "index"} <= checks
 
 
-async def test_formats_that_are_not_rebuilt(database: Database) -> None:
+async def test_events_in_another_format(database: Database) -> None:
+    await execute(database, "INSERT INTO event_format (format) VALUES (0)")
     (found,) = await problems(database)
-    assert "not all in the format of this release" in found
-    assert "fieldgate events reindex" in found
+    assert "another format than that of this release" in found
+    assert "fieldgate migrate" in found
 
 
 @pytest.mark.parametrize(
@@ -71,7 +66,6 @@ async def test_without_tables(empty_database_url: str) -> None:
 
 
 async def test_import_that_waits(database: Database) -> None:
-    await rebuild(database)
     await add_import(database, minutes_ago=30)
     (found,) = await problems(database)
     assert "1 imports wait, the oldest for 30 minutes" in found
@@ -79,21 +73,18 @@ async def test_import_that_waits(database: Database) -> None:
 
 
 async def test_import_that_is_read(database: Database) -> None:
-    await rebuild(database)
     await add_import(database, 30, str(Timestamp.pack(now() + timedelta(hours=1))))
     assert await problems(database) == []
 
 
 async def test_data_from_the_future(database: Database) -> None:
     if database.is_sqlite:
-        await rebuild(database)
         await add_import(database, minutes_ago=-60)
         (found,) = await problems(database)
         assert "later than the clock" in found
 
 
 async def test_identity_is_missing(database: Database, database_url: str) -> None:
-    await rebuild(database)
     await execute(database, "DELETE FROM changes WHERE topic = 'identity'")
     again = Database(database_url)  # the first one remembers the id
     (found,) = await problems(again)

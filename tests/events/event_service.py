@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from fieldgate.events.model import Appeal, Event, FieldReport, Person, Visibility
-from fieldgate.events.reindex import event_rebuilder
 from fieldgate.events.store import EventStore
 from fieldgate.settings import Settings
 from tests.conftest import Service, new_database, run_service
@@ -76,8 +75,3 @@ async def event_service(
     ):
         await EventStore(service.database, service.data_versions).upsert(EVENTS)
         yield service
-
-
-async def finish_rebuild(service: Service) -> None:
-    """Bring stored events to the current format, as the service does once after its start: that counts as a change."""
-    await event_rebuilder(service.database, service.data_versions).run(on_progress=lambda *_: None)

@@ -1,16 +1,63 @@
-"""Reference implementation of event search: checks every event in turn. The index must give the same results."""
+"""Reference implementation of event search: checks every event in turn. The index must give the same results.
+
+`event_filters` generates the filters that both are asked for.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from fieldgate.events.model import Event
-from fieldgate.events.search.filters import EventFilters, ordering_terms, search_words
+from hypothesis import strategies as st
+
+from fieldgate.events.model import SOURCES, Event
+from fieldgate.events.search.filters import ORDERING_FIELDS, EventFilters, ordering_terms, search_words
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.collation import collation_key
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import in_language
 from fieldgate.reference.reference_data import ReferenceData, fold_text
+from tests.events.samples import COUNTRIES, TYPES, timestamps
+
+_terms = st.builds(lambda sign, field: sign + field, st.sampled_from(("", "-")), st.sampled_from(ORDERING_FIELDS))
+_countries = st.lists(st.sampled_from((*COUNTRIES, 9999, 2**70)), max_size=2).map(tuple)
+_flags = st.sampled_from((None, None, None, True, False))
+
+
+def _mostly_none(strategy: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    """Mostly None: many filters at once match no event."""
+    return st.none() | st.none() | st.none() | strategy
+
+
+event_filters = st.builds(
+    EventFilters,
+    countries__in=st.just(()) | _countries,
+    regions__in=st.just(()) | st.lists(st.sampled_from((0, 1, 2, 3, 99)), max_size=2).map(tuple),
+    countries__iso3__in=st.just(())
+    | st.just(())
+    | st.lists(st.sampled_from(("AFG", "npl", "XXX")), max_size=2).map(tuple),
+    countries__all=st.just(()) | st.just(()) | st.lists(st.sampled_from((14, 27, 123, 999)), max_size=2).map(tuple),
+    regions__all=st.just(()) | st.just(()) | st.lists(st.sampled_from((0, 1, 2, 99)), max_size=2).map(tuple),
+    dtype=_mostly_none(st.sampled_from((*TYPES, 999))),
+    dtype__in=st.just(()) | st.just(()) | st.lists(st.sampled_from(TYPES), max_size=2).map(tuple),
+    id=_mostly_none(st.sampled_from((0, 1, 2, 3, 2**70))),
+    id__in=st.just(()) | st.just(()) | st.lists(st.integers(0, 40), max_size=20).map(tuple),
+    appeal_type=st.just(()) | st.just(()) | st.lists(st.integers(0, 3), max_size=2).map(tuple),
+    appeal_code=st.sampled_from(("", "", "", "MDRNP001", "%")),
+    is_featured=_flags,
+    is_featured_region=_flags,
+    auto_generated_source=_mostly_none(st.sampled_from(SOURCES)),
+    glide=st.sampled_from(("", "", "", "FL-2020-000001-NPL")),
+    ifrc_severity_level=_mostly_none(st.integers(0, 2)),
+    ifrc_severity_level__in=st.just(()) | st.just(()) | st.just((0, 2)),
+    disaster_start_date__gte=_mostly_none(timestamps),
+    disaster_start_date__lt=_mostly_none(timestamps),
+    disaster_start_date=_mostly_none(_mostly_none(timestamps)),
+    created_at__gt=_mostly_none(timestamps),
+    created_at__lte=_mostly_none(timestamps),
+    updated_at__gte=_mostly_none(timestamps),
+    search=st.sampled_from(("", "", "flood", "CRUE", "école", "nep", '"a flood"', "fl, oo", "%", "neverheard")),
+    ordering=st.sampled_from(("", "-disaster_start_date")) | st.lists(_terms, max_size=3).map(",".join),
+)
 
 
 def matching_ids(

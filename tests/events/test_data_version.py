@@ -6,7 +6,7 @@ from fieldgate.http.operations import get_list
 from fieldgate.i18n.messages import Message
 from fieldgate.pagination import ListResult, PageRequest
 from tests.conftest import Service, StartService
-from tests.events.event_service import event_service, finish_rebuild
+from tests.events.event_service import event_service
 from tests.events.test_edit_routes import EVENT, superuser
 from tests.http.test_pagination import Number
 
@@ -21,7 +21,6 @@ async def versions(service: Service, *queries: str, **options: dict[str, str]) -
 
 
 async def test_all_pages_of_unchanged_data_have_one_version(event_service: Service) -> None:
-    await finish_rebuild(event_service)
     pages = ("?limit=2", "?limit=2&offset=2", "?offset=500", "?limit=2&ordering=id", "?limit=2&dtype=12")
     assert len(await versions(event_service, *pages, *pages)) == 1
     assert await versions(event_service, "") == await versions(event_service, "", headers={"Accept-Language": "ar"})

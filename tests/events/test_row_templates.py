@@ -15,7 +15,7 @@ from fieldgate.http.response.csv_safe import decode_csv, encode_csv
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
 from tests.events.samples import COUNTRIES, TYPES, event_lists, localized_texts
-from tests.events.test_derived import FULL_EVENT
+from tests.events.test_derived_tables import FULL_EVENT
 
 SCOPES = (PUBLIC_SCOPE, FULL_SCOPE, ViewerScope(frozenset({1, 3}), frozenset({14})))
 # Formulas, quotes, line ends, HTML, and the marks of templates.

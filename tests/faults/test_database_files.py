@@ -89,16 +89,6 @@ class FaultCaller:
             await asyncio.sleep(0.02)
 
 
-async def new_caller(service: Service) -> FaultCaller:
-    """A caller of a service whose start is over: the format of events is noted in a new database."""
-
-    async def is_started() -> bool:
-        return "rebuilding" not in (await service.get("/readyz")).json()
-
-    await wait_until(is_started)
-    return FaultCaller(service, await service.create_token(is_superuser=True))
-
-
 async def wait_until(is_true: Callable[[], Awaitable[bool]]) -> float:
     """Wait for a condition; return the seconds that it took."""
     began = time.monotonic()
@@ -126,7 +116,7 @@ async def test_deleted_file(
 ) -> None:
     file = tmp_path / "fieldgate.db"
     async with start() as service:
-        caller = await new_caller(service)
+        caller = FaultCaller(service, await service.create_token(is_superuser=True))
         assert (await caller.put_event()).status_code == 201
         assert (await caller.post_import()).status_code == 201
         file.rename(tmp_path / "moved.db")
@@ -161,7 +151,6 @@ async def test_deleted_file(
 
 async def test_deleted_file_is_noticed_without_writes(start: StartService, tmp_path: Path) -> None:
     async with start() as service:
-        await new_caller(service)
         assert (await service.get(EVENTS)).status_code == 200
         (tmp_path / "fieldgate.db").unlink()
 
@@ -180,7 +169,7 @@ async def test_another_database(
     await other.close()
     file = tmp_path / "fieldgate.db"
     async with start() as service:
-        caller = await new_caller(service)
+        caller = FaultCaller(service, await service.create_token(is_superuser=True))
         await service.database.close()  # the service has the only connections
         assert (await caller.put_event()).status_code == 201
         file.rename(tmp_path / "kept.db")
@@ -209,7 +198,7 @@ async def test_log_of_the_former_file_is_not_applied_to_its_copy(start: StartSer
     """A copy of the same database, but the -wal file of the former one is left: SQLite would mix the two."""
     file = tmp_path / "fieldgate.db"
     async with start() as service:
-        caller = await new_caller(service)
+        caller = FaultCaller(service, await service.create_token(is_superuser=True))
         assert (await caller.put_event()).status_code == 201
         copy = ["cp", str(file), str(tmp_path / "copy.db")]  # reading the file in this process would release its locks
         await asyncio.to_thread(subprocess.run, copy, check=True)
@@ -221,7 +210,7 @@ async def test_log_of_the_former_file_is_not_applied_to_its_copy(start: StartSer
 
 async def test_deleted_log(start: StartService, tmp_path: Path, trial_report: TrialReport) -> None:
     async with start() as service:
-        caller = await new_caller(service)
+        caller = FaultCaller(service, await service.create_token(is_superuser=True))
         await service.database.close()  # the service has the only connections
         for _ in range(3):
             assert (await caller.put_event()).status_code == 201
@@ -254,7 +243,7 @@ async def test_restored_backup_never_repeats_an_etag(start: StartService, tmp_pa
             assert seen.setdefault(response.headers[name], ids) == ids, f"{name} was used for other data"
 
     async with start() as service:
-        caller = await new_caller(service)
+        caller = FaultCaller(service, await service.create_token(is_superuser=True))
         await caller.put_event()
         with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(backup)) as target:
             source.backup(target)
@@ -267,7 +256,7 @@ async def test_restored_backup_never_repeats_an_etag(start: StartService, tmp_pa
         (tmp_path / left).unlink(missing_ok=True)
     async with start() as service:
         await look(service)
-        caller = await new_caller(service)
+        caller = FaultCaller(service, await service.create_token(is_superuser=True))
         caller._number = 10
         for _ in range(3):
             assert (await caller.put_event()).status_code == 201
@@ -305,7 +294,7 @@ async def test_another_postgresql_database(
 
     try:
         async with postgres_service(postgres, "swapped", tmp_path) as service:
-            caller = await new_caller(service)
+            caller = FaultCaller(service, await service.create_token(is_superuser=True))
             assert (await caller.put_event()).status_code == 201
             await rename("swapped", "swapped_away")
             await wait_until(lambda: _has_reason(service, "missing"))

@@ -19,7 +19,7 @@ from fieldgate.db.outage_monitor import OutageMonitor
 from fieldgate.db.outages import Outage
 from fieldgate.settings import Settings
 from tests.conftest import Service, StartService, run_service
-from tests.faults.test_database_files import FaultCaller, is_ready, new_caller, outage_lines, readiness, wait_until
+from tests.faults.test_database_files import FaultCaller, is_ready, outage_lines, readiness, wait_until
 from tests.faults.trial_report import TrialReport, TrialResult
 
 EVENTS = "/api/v2/event/"
@@ -80,7 +80,7 @@ async def check_recovery(service: Service, caller: FaultCaller, caplog: pytest.L
 async def test_full_disk(start: StartService, caplog: pytest.LogCaptureFixture, trial_report: TrialReport) -> None:
     """SQLite reports a full disk by the same error when a database reaches its maximum size."""
     async with start() as service:
-        caller = await new_caller(service)
+        caller = FaultCaller(service, await service.create_token(is_superuser=True))
         assert (await caller.post_import()).status_code == 201
         pages = await execute_as_writer(service, "PRAGMA page_count")
         await execute_as_writer(service, f"PRAGMA max_page_count = {pages}")
@@ -93,7 +93,7 @@ async def test_full_disk(start: StartService, caplog: pytest.LogCaptureFixture, 
 
 async def test_read_only(start: StartService, caplog: pytest.LogCaptureFixture, trial_report: TrialReport) -> None:
     async with start() as service:
-        caller = await new_caller(service)
+        caller = FaultCaller(service, await service.create_token(is_superuser=True))
         assert (await caller.post_import()).status_code == 201
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("fieldgate.db.database._SQLITE_PRAGMAS", ("PRAGMA query_only = ON",))
@@ -108,7 +108,7 @@ async def test_locked(
     start: StartService, tmp_path: Path, caplog: pytest.LogCaptureFixture, trial_report: TrialReport
 ) -> None:
     async with start() as service:
-        caller = await new_caller(service)
+        caller = FaultCaller(service, await service.create_token(is_superuser=True))
         assert (await caller.post_import()).status_code == 201
         with pytest.MonkeyPatch.context() as patch, closing(sqlite3.connect(tmp_path / "fieldgate.db")) as other:
             patch.setattr("fieldgate.db.database._SQLITE_PRAGMAS", ("PRAGMA busy_timeout = 1",))
@@ -125,7 +125,7 @@ async def test_service_finds_out_by_itself_that_an_outage_is_over(
     """Nobody writes meanwhile: only the probes of the monitor can find it out."""
     monkeypatch.setattr("fieldgate.db.outage_monitor.PROBE_SECONDS", 0.02)
     async with start() as service:
-        caller = await new_caller(service)
+        caller = FaultCaller(service, await service.create_token(is_superuser=True))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("fieldgate.db.database._SQLITE_PRAGMAS", ("PRAGMA query_only = ON",))
             await database_of(service).drop_connections()
@@ -190,7 +190,7 @@ async def test_postgresql(
     """Read-only, too many connections, and gone: each is told apart, and the service goes on by itself."""
     address = own_server.get_uri()
     async with service_of_role(address, tmp_path) as service:
-        caller = await new_caller(service)
+        caller = FaultCaller(service, await service.create_token(is_superuser=True))
         assert (await caller.post_import()).status_code == 201
 
         await administer(address, "ALTER ROLE fieldgate SET default_transaction_read_only = on")

@@ -1,26 +1,23 @@
 """Exports: all matching events as one file, generated while it is sent.
 
-Memory holds one batch of records and the ids of all. Slow work runs in threads, so other requests are not blocked.
+The ids are fixed at the start. Records are read in batches, as they are then: events that were deleted or hidden
+meanwhile are left out. Between two batches nothing is open in the database, however slow the reader is. Memory holds
+one batch of records and the ids of all. Slow work runs in threads, so other requests are not blocked.
 """
 
 import asyncio
 import itertools
 from collections.abc import Hashable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 
-import msgspec
-
-from fieldgate.errors import ServiceUnavailable
-from fieldgate.events.event_writer import HISTORY_RETENTION
+from fieldgate.db import Snapshot
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.serializers import Chunks, EventSerializer, RecordBatches
 from fieldgate.events.search import int_arrays
-from fieldgate.events.search.event_search import MAX_ATTEMPTS, EventSearch, EventSnapshot
+from fieldgate.events.search.event_search import EventSearch, EventState
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.search.int_arrays import Int64Array
-from fieldgate.events.store import EventStore
 from fieldgate.events.stored_documents import DocumentRenderer, RecordShape
-from fieldgate.events.versioned_reads import SnapshotExpired
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
@@ -35,18 +32,6 @@ MAX_EXPORTS = 8  # of users, and as many of addresses
 MAX_EXPORTS_PER_CALLER = 2
 TOO_MANY_EXPORTS = Message("Too many exports are running. Please try again in a minute.")
 RETRY_SECONDS = 60
-# Half of the time for which an earlier state can be read.
-MAX_SNAPSHOT_AGE_SECONDS = HISTORY_RETENTION.total_seconds() / 2
-
-
-class _ExportState(msgspec.Struct):
-    """The ids of the matching events, and the data version they match in."""
-
-    ids: Int64Array
-    version: int
-    renderer: DocumentRenderer
-    started_at: float
-    offset: int = 0  # in `ids`; removing the ids already exported would copy the rest each time
 
 
 class EventExporter:
@@ -55,20 +40,16 @@ class EventExporter:
     def __init__(
         self,
         search: EventSearch,
-        store: EventStore,
         *,
         max_exports: int = MAX_EXPORTS,
         batch_size: int = BATCH_SIZE,
-        max_snapshot_age: float = MAX_SNAPSHOT_AGE_SECONDS,
     ) -> None:
         self._search = search
-        self._store = store
         self._user_slots, self._address_slots = (
             Slots(max_exports, MAX_EXPORTS_PER_CALLER, refusal=TOO_MANY_EXPORTS, retry_seconds=RETRY_SECONDS)
             for _ in range(2)
         )
         self._batch_size = batch_size
-        self._max_snapshot_age = max_snapshot_age
 
     async def stream(
         self,
@@ -92,63 +73,37 @@ class EventExporter:
     async def _record_batches(
         self, filters: EventFilters, scope: ViewerScope, language: Language, shape: RecordShape
     ) -> RecordBatches:
-        """Yield all matching records in batches; rows are joined, those of a batch are one element.
-
-        Records are read from the data version at the start of the export, as long as that is available. After that,
-        the remaining records are read from the current data: events that no longer match are left out, and events
-        that match only now are not added.
-        """
-        state = await self._load_state(filters, scope, language)
-        while state.offset < len(state.ids):
-            if _clock() - state.started_at > self._max_snapshot_age:
-                state = await self._refresh_state(state, filters, scope, language)
-            for _ in range(MAX_ATTEMPTS):
-                with suppress(SnapshotExpired):
-                    ids = state.ids[state.offset : state.offset + self._batch_size].tolist()
-                    documents = await self._store.documents(ids, state.version)
-                    break
-                state = await self._refresh_state(state, filters, scope, language)
-            else:
-                raise ServiceUnavailable
-            state.offset += self._batch_size
+        """Yield all matching records in batches; rows are joined, those of a batch are one element."""
+        ids = await self._search.read(lambda state, snapshot: _all_ids(state, filters, scope, language, snapshot))
+        for offset in range(0, len(ids), self._batch_size):
+            some = ids[offset : offset + self._batch_size]
+            renderer, documents = await self._search.read(
+                lambda state, snapshot: _read_batch(state, some, scope, language, snapshot)  # noqa: B023
+            )
             if documents:
-                yield await asyncio.to_thread(_render_batch, state.renderer, documents, scope, shape)
-
-    async def _load_state(self, filters: EventFilters, scope: ViewerScope, language: Language) -> _ExportState:
-        started_at = _clock()
-        try:
-            return await self._read_ids(await self._search.snapshot(), filters, scope, language, started_at)
-        except SnapshotExpired:  # the order needs events that were written meanwhile
-            snapshot = await self._search.consistent_snapshot(filters, language)
-            return await self._read_ids(snapshot, filters, scope, language, started_at)
-
-    async def _read_ids(
-        self, snapshot: EventSnapshot, filters: EventFilters, scope: ViewerScope, language: Language, started_at: float
-    ) -> _ExportState:
-        ids = int_arrays.int64_array()
-        count = 1
-        for offset in itertools.count(0, ID_BATCH_SIZE):
-            if offset >= count:
-                break
-            count, batch = await snapshot.matching_ids(filters, scope, language, PageRequest(ID_BATCH_SIZE, offset))
-            ids.extend(batch)
-            await asyncio.sleep(0)
-        return _ExportState(ids, snapshot.index_version.version, snapshot.renderer(language), started_at)
-
-    async def _refresh_state(
-        self, old: _ExportState, filters: EventFilters, scope: ViewerScope, language: Language
-    ) -> _ExportState:
-        """Switch the remaining events to the current data version."""
-        started_at = _clock()
-        snapshot = await self._search.consistent_snapshot(filters, language)
-        new = await self._read_ids(snapshot, filters, scope, language, started_at)
-        new.ids = await asyncio.to_thread(_remaining_ids, old, new.ids)
-        return new
+                yield await asyncio.to_thread(_render_batch, renderer, documents, scope, shape)
 
 
-def _remaining_ids(old: _ExportState, current: Int64Array) -> Int64Array:
-    """The ids not exported yet that still match."""
-    return int_arrays.intersect(old.ids[old.offset :], current)
+async def _all_ids(
+    state: EventState, filters: EventFilters, scope: ViewerScope, language: Language, snapshot: Snapshot | None
+) -> Int64Array:
+    """The ids of all matching events."""
+    ids = int_arrays.int64_array()
+    count = 1
+    for offset in itertools.count(0, ID_BATCH_SIZE):
+        if offset >= count:
+            return ids
+        page = PageRequest(ID_BATCH_SIZE, offset)
+        count, some = await state.matching_ids(filters, scope, language, page, snapshot)
+        ids.extend(some)
+        await asyncio.sleep(0)
+    raise AssertionError
+
+
+async def _read_batch(
+    state: EventState, ids: Int64Array, scope: ViewerScope, language: Language, snapshot: Snapshot | None
+) -> tuple[DocumentRenderer, list[bytes]]:
+    return state.renderer(language), await state.visible_documents(ids, scope, snapshot)
 
 
 def _render_batch(
@@ -157,7 +112,3 @@ def _render_batch(
     if shape is RecordShape.ROW:
         return [renderer.render_joined_rows(documents, scope)]
     return renderer.render(documents, scope, shape)
-
-
-def _clock() -> float:
-    return asyncio.get_running_loop().time()

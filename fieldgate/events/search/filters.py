@@ -1,14 +1,14 @@
 """The filters of event lists: the query parameters, and the bitmaps of the index that answer them.
 
 To add a filter: add a field to `EventFilters` and an entry of the same name to `INDEX_FILTERS` (or to `SQL_FILTERS` in
-`sql_filters.py`). A field without an implementation fails at start-up (`bindings.py`).
+`sql_filters.py`). A field without an implementation stops the service when it starts.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -132,30 +132,24 @@ class FilterContext(msgspec.Struct, frozen=True):
     region_sets: Mapping[int, BitMap]
 
 
-class IndexFilter(NamedTuple):
-    """A filter that the index answers: the positions that match a value, and the facets it needs for that."""
-
-    select: Callable[[FilterContext, Any], BitMap]
-    facets: tuple[Facet, ...] = ()
+IndexFilter = Callable[[FilterContext, Any], BitMap]  # the positions that match a value
 
 
 def any_of(facet: Facet) -> IndexFilter:
     """Events with any of these values."""
-    return IndexFilter(lambda context, values: _with_any(context.index, facet, values), (facet,))
+    return lambda context, values: _with_any(context.index, facet, values)
 
 
 def all_of(facet: Facet) -> IndexFilter:
     """Events with all of these values."""
-
-    def select(context: FilterContext, values: Ids) -> BitMap:
-        return intersection([context.index.with_any_facet(facet.word(value)) for value in set(values)])
-
-    return IndexFilter(select, (facet,))
+    return lambda context, values: intersection(
+        [context.index.with_any_facet(facet.word(each)) for each in set(values)]
+    )
 
 
 def equal_to(facet: Facet) -> IndexFilter:
     """Events with this value."""
-    return IndexFilter(lambda context, value: _with_any(context.index, facet, (value,)), (facet,))
+    return lambda context, value: _with_any(context.index, facet, (value,))
 
 
 def has_flag(facet: Facet) -> IndexFilter:
@@ -165,7 +159,7 @@ def has_flag(facet: Facet) -> IndexFilter:
         flagged = context.index.with_any_facet(facet.word())
         return flagged if is_wanted else context.index.live_positions - flagged
 
-    return IndexFilter(select, (facet,))
+    return select
 
 
 def _with_any(index: Index, facet: Facet, values: Iterable[int | str]) -> BitMap:
@@ -187,20 +181,18 @@ def _in_all_regions(context: FilterContext, regions: Ids) -> BitMap:
 
 INDEX_FILTERS: dict[str, IndexFilter] = {
     "countries__in": any_of(COUNTRY),
-    "countries__iso3__in": IndexFilter(_in_countries_by_iso3, (COUNTRY,)),
-    "regions__in": IndexFilter(_in_regions, (COUNTRY,)),
+    "countries__iso3__in": _in_countries_by_iso3,
+    "regions__in": _in_regions,
     "countries__all": all_of(COUNTRY),
-    "regions__all": IndexFilter(_in_all_regions, (COUNTRY,)),
+    "regions__all": _in_all_regions,
     "dtype": equal_to(DISASTER_TYPE),
     "dtype__in": any_of(DISASTER_TYPE),
-    "id": IndexFilter(lambda context, id_: context.index.by_ids([id_])),
-    "id__in": IndexFilter(lambda context, ids: context.index.by_ids(ids)),
+    "id": lambda context, id_: context.index.by_ids([id_]),
+    "id__in": lambda context, ids: context.index.by_ids(ids),
     "appeal_type": any_of(APPEAL_TYPE),
     "is_featured": has_flag(FEATURED),
     "is_featured_region": has_flag(FEATURED_IN_REGION),
-    "auto_generated_source": IndexFilter(
-        lambda context, source: _with_any(context.index, SOURCE, (source_value(source),)), (SOURCE,)
-    ),
+    "auto_generated_source": lambda context, source: _with_any(context.index, SOURCE, (source_value(source),)),
     "ifrc_severity_level": equal_to(SEVERITY),
     "ifrc_severity_level__in": any_of(SEVERITY),
 }
@@ -214,8 +206,8 @@ def region_sets(index: Index, reference_data: ReferenceData) -> dict[int, BitMap
 def matching_sets(context: FilterContext, filters: EventFilters) -> list[BitMap]:
     """The sets an event must be in, for all filters that the index answers."""
     chosen = [
-        index_filter.select(context, value)
-        for name, index_filter in INDEX_FILTERS.items()
+        select(context, value)
+        for name, select in INDEX_FILTERS.items()
         if (value := getattr(filters, name)) is not None and value != ()
     ]
     return chosen + _timestamp_sets(context.index, filters)

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from pyroaring import BitMap
 
-from fieldgate.events.facets import COUNTRY, VISIBILITY
-from fieldgate.events.figures import NO_FIGURES, EventFigures, split_stored
+from fieldgate.events.facets import COUNTRY, NO_FIGURES, VISIBILITY, EventFigures
 from fieldgate.events.model import Visibility
 from fieldgate.events.search import int_arrays
 from fieldgate.events.search.figure_columns import FigureColumns
@@ -24,21 +23,24 @@ from fieldgate.events.search.int_arrays import Int64Array, UInt32Array
 from fieldgate.events.visibility import ViewerScope
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
-MAX_IN_PLACE_CHANGES = 100  # ids inserted or deleted one by one; with more, all are sorted again
 
 
 class IndexRow(NamedTuple):
-    """What the index knows of one event. `facets` are words of `facets.py`, separated by spaces, then its figures."""
+    """What the index knows of one event: a row of the table `event_index_rows`."""
 
     id: int
     start: int  # microseconds since 1970, as the next two
     created: int
     updated: int
-    facets: str
+    facets: str  # words of `facets.py`, separated by spaces
+    num_affected: int = 0  # this and the next three are the fields of `EventFigures`
+    appeals: int = 0
+    requested_cents: int = 0
+    funded_cents: int = 0
 
-
-class RebuildRequired(Exception):
-    """The change moves existing events: the index has to be rebuilt."""
+    @property
+    def figures(self) -> EventFigures:
+        return EventFigures(*self[5:])
 
 
 class Index:
@@ -95,11 +97,7 @@ class Index:
 
     def started_between(self, low: int, high: int) -> BitMap:
         """The events with a start date in [low, high]."""
-        return bitmap_range(*self.position_range(low, high))
-
-    def position_range(self, low: int, high: int) -> tuple[int, int]:
-        """The first position with a start date in [low, high], and the one after the last: they are in that order."""
-        return bisect_left(self.starts, low), bisect_right(self.starts, high)
+        return bitmap_range(bisect_left(self.starts, low), bisect_right(self.starts, high))
 
     def in_range(self, column: Int64Array, low: int, high: int) -> BitMap:
         """The events with a timestamp in [low, high]."""
@@ -114,45 +112,69 @@ class Index:
     # Changes
 
     def with_changes(self, rows: Sequence[IndexRow], deleted_ids: Iterable[int]) -> "Index":
-        """The index after events were deleted, edited in place, or added after all others."""
-        sets = _CopyOnWriteSets(self.facet_sets, self.figures)
-        everything = self.live_positions.copy()
-        created, updated = self.created[:], self.updated[:]
-        left: set[int] = set()
-        for number in deleted_ids:
-            position = self.position(number)
-            if position is not None:
-                left.add(number)
-                everything.discard(position)
-                sets.set_facets(position, "")
-        new: list[IndexRow] = []
+        """The index after any changes. Those that move no event take less time."""
+        edited: dict[int, IndexRow] = {}
+        left = {position for id_ in deleted_ids if (position := self.position(id_)) is not None}
+        builder = IndexBuilder()
         for row in rows:
             position = self.position(row.id)
-            if position is None:
-                new.append(row)
+            if position is not None and self.starts[position] == row.start:
+                edited[position] = row
                 continue
-            if self.starts[position] != row.start:
-                raise RebuildRequired
+            if position is not None:
+                left.add(position)
+            builder.add([row])
+        return self._edited(edited, left)._merged(builder.build())
+
+    def _edited(self, rows: Mapping[int, IndexRow], left: Set[int]) -> "Index":
+        """With other rows at some positions, and without the events at others."""
+        if not rows and not left:
+            return self
+        touched = BitMap([*rows, *left])
+        sets = {word: each - touched if each.intersect(touched) else each for word, each in self.facet_sets.items()}
+        created, updated = self.created[:], self.updated[:]
+        positions_by_word: dict[str, list[int]] = defaultdict(list)
+        for position, row in rows.items():
             created[position], updated[position] = row.created, row.updated
-            sets.set_facets(position, row.facets)
-        new.sort(key=lambda row: (row.start, -row.id))
-        if new and len(self.ids) and (new[0].start, -new[0].id) <= (self.starts[-1], -self.ids[-1]):
-            raise RebuildRequired
-        for position, row in enumerate(new, start=len(self.ids)):
-            everything.add(position)
-            sets.set_facets(position, row.facets, is_new=True)
-        ids = _extended(self.ids, [row.id for row in new])
-        int_arrays.preload_numpy(ids)
+            for word in row.facets.split():
+                positions_by_word[word].append(position)
+        for word, positions in positions_by_word.items():
+            sets[word] = sets.get(word, BitMap()) | BitMap(positions)
+        live = self.live_positions - BitMap(left) if left else self.live_positions
+        figures = {position: row.figures for position, row in rows.items()} | dict.fromkeys(left, NO_FIGURES)
         return Index(
-            ids,
-            _extended(self.starts, [row.start for row in new]),
-            _extended(created, [row.created for row in new]),
-            _extended(updated, [row.updated for row in new]),
-            sets.all,
-            everything,
-            self._by_id.with_changes(left, [row.id for row in new], ids, everything),
-            self.figures.with_changes(sets.figures, sets.totals),
+            self.ids,
+            self.starts,
+            created,
+            updated,
+            sets,
+            live,
+            IdLookup.from_ids(self.ids, live) if left else self._by_id,
+            self.figures.with_changes(figures),
         )
+
+    def _merged(self, other: "Index") -> "Index":
+        """With the events of another index, which have other ids. If they are between these, deleted positions go."""
+        if not other.ids:
+            return self
+        ids, starts = self.ids + other.ids, self.starts + other.starts
+        created, updated = self.created + other.created, self.updated + other.updated
+        figures = self.figures.merged(other.figures)
+        first, second = self.facet_sets, _shifted(other.facet_sets, len(self.ids))
+        live = self.live_positions | bitmap_range(len(self.ids), len(ids))
+        if self.ids and (other.starts[0], -other.ids[0]) < (self.starts[-1], -self.ids[-1]):
+            alive: UInt32Array = live.to_array()
+            in_order = int_arrays.argsort_with_tiebreak(
+                int_arrays.take(starts, alive), tiebreak_desc=int_arrays.take(ids, alive)
+            )
+            order = int_arrays.take(alive, in_order)
+            positions = int_arrays.inverse_permutation(order, len(ids))
+            first, second = _moved(first, positions), _moved(second, positions)
+            ids, starts, created, updated = (int_arrays.take(each, order) for each in (ids, starts, created, updated))
+            figures, live = figures.take(order), bitmap_range(0, len(order))
+        int_arrays.preload_numpy(ids)
+        sets = {word: union([each[word] for each in (first, second) if word in each]) for word in {**first, **second}}
+        return Index(ids, starts, created, updated, sets, live, IdLookup.from_ids(ids, live), figures)
 
 
 class IdLookup:
@@ -175,24 +197,6 @@ class IdLookup:
             return None
         place = bisect_left(self.ids, id_)
         return self.positions[place] if place < len(self.ids) and self.ids[place] == id_ else None
-
-    def with_changes(
-        self, deleted_ids: Set[int], new_ids: Sequence[int], all_ids: Int64Array, live_positions: BitMap
-    ) -> "IdLookup":
-        """Without the deleted ids, and with new ones at the last positions."""
-        if not deleted_ids and not new_ids:
-            return self
-        if len(deleted_ids) + len(new_ids) > MAX_IN_PLACE_CHANGES:
-            return IdLookup.from_ids(all_ids, live_positions)
-        ids, positions = self.ids[:], self.positions[:]
-        for number in deleted_ids:
-            place = bisect_left(ids, number)
-            del ids[place], positions[place]
-        for position, number in enumerate(new_ids, start=len(all_ids) - len(new_ids)):
-            place = bisect_left(ids, number)
-            ids.insert(place, number)
-            positions.insert(place, position)
-        return IdLookup(ids, positions)
 
 
 class IndexBuilder:
@@ -217,52 +221,18 @@ class IndexBuilder:
             starts.append(row[1])
             created.append(row[2])
             updated.append(row[3])
-            words, figures = split_stored(row[4])
-            for word in words:
+            for word in row[4].split():
                 rows_by_facet[word].append(place)
-            add_figures(figures)
+            add_figures(row[5:])
 
     def build(self) -> Index:
         order = int_arrays.argsort_with_tiebreak(self._columns[1], tiebreak_desc=self._columns[0])
-        positions = int_arrays.inverse_permutation(order)
-        sets = {word: _remapped(positions, places) for word, places in self._rows_by_facet.items()}
+        positions = int_arrays.inverse_permutation(order, len(order))
+        sets = {word: BitMap(int_arrays.take(positions, places)) for word, places in self._rows_by_facet.items()}
         ids, starts, created, updated = (int_arrays.take(column, order) for column in self._columns)
         everything = bitmap_range(0, len(ids))
         by_id = IdLookup.from_ids(ids, everything)
-        figures = self._figures.take(order).with_totals(sets)
-        return Index(ids, starts, created, updated, sets, everything, by_id, figures)
-
-
-class _CopyOnWriteSets:
-    """The bitmaps of an index; those that change are copied first. Collects new figures, and totals by facet word."""
-
-    def __init__(self, shared: Mapping[str, BitMap], before: FigureColumns) -> None:
-        self.all = dict(shared)
-        self.figures: dict[int, EventFigures] = {}
-        self.totals = dict(before.totals)
-        self._before = before
-        self._copied: set[str] = set()
-
-    def set_facets(self, position: int, stored: str, *, is_new: bool = False) -> None:
-        """Give a position these facet words and figures, and no others."""
-        words, figures = split_stored(stored)
-        old = NO_FIGURES if is_new else self._before[position]
-        self.figures[position] = figures
-        if not is_new:
-            for word in [word for word, positions in self.all.items() if position in positions and word not in words]:
-                self._writable(word).discard(position)
-                self.totals[word] = self.totals[word].minus(old)
-        for word in words:
-            positions = self._writable(word)
-            difference = figures.minus(old) if position in positions else figures
-            positions.add(position)
-            self.totals[word] = self.totals.get(word, NO_FIGURES).plus(difference)
-
-    def _writable(self, facet: str) -> BitMap:
-        if facet not in self._copied:
-            self._copied.add(facet)
-            self.all[facet] = self.all[facet].copy() if facet in self.all else BitMap()
-        return self.all[facet]
+        return Index(ids, starts, created, updated, sets, everything, by_id, self._figures.take(order))
 
 
 def union(sets: Sequence[BitMap]) -> BitMap:
@@ -277,14 +247,14 @@ def intersection(sets: Sequence[BitMap]) -> BitMap:
     return reduce(and_, sorted(sets, key=len))
 
 
-def _remapped(positions: UInt32Array, places: UInt32Array) -> BitMap:
-    return BitMap(int_arrays.take(positions, places))
+def _moved(facet_sets: Mapping[str, BitMap], positions: UInt32Array) -> dict[str, BitMap]:
+    return {word: BitMap(int_arrays.take(positions, chosen.to_array())) for word, chosen in facet_sets.items()}
+
+
+def _shifted(facet_sets: Mapping[str, BitMap], offset: int) -> dict[str, BitMap]:
+    return {word: chosen.shift(offset) for word, chosen in facet_sets.items()}
 
 
 def bitmap_range(low: int, high: int) -> BitMap:
     """The positions in [low, high)."""
     return BitMap(range(low, high)) if low < high else BitMap()
-
-
-def _extended(column: Int64Array, values: Sequence[int]) -> Int64Array:
-    return column + int_arrays.int64_array(values) if values else column

@@ -50,16 +50,16 @@ def argsort_with_tiebreak(column: Int64Array, tiebreak_desc: Int64Array) -> UInt
     return to_uint32_array(np.lexsort((-np.asarray(tiebreak_desc), np.asarray(column))))
 
 
-def inverse_permutation(order: UInt32Array) -> UInt32Array:
-    """The inverse of a permutation."""
-    if len(order) < NUMPY_THRESHOLD:
-        found = array("I", bytes(4 * len(order)))
+def inverse_permutation(order: UInt32Array, size: int) -> UInt32Array:
+    """The place of each of `size` indices in an order, which may leave some of them out: theirs is 0."""
+    if size < NUMPY_THRESHOLD:
+        found = array("I", bytes(4 * size))
         for turn, place in enumerate(order):
             found[place] = turn
         return found
     import numpy as np
 
-    turns = np.empty(len(order), dtype=np.uint32)
+    turns = np.zeros(size, dtype=np.uint32)
     turns[np.asarray(order)] = np.arange(len(order), dtype=np.uint32)
     return to_uint32_array(turns)
 
@@ -100,16 +100,6 @@ def _find_position(sorted_values: Int64Array, positions: UInt32Array, target: in
     return positions[turn] if turn < len(sorted_values) and sorted_values[turn] == target else NOT_FOUND
 
 
-def intersect(column: Int64Array, other: Int64Array) -> Int64Array:
-    """The values of a column that are also in another, in their order."""
-    if max(len(column), len(other)) < NUMPY_THRESHOLD:
-        return array("q", filter(frozenset(other).__contains__, column))
-    import numpy as np
-
-    held = np.asarray(column)
-    return array("q", held[np.isin(held, np.asarray(other))].tobytes())
-
-
 def largest_magnitude(column: Int64Array) -> int:
     """The largest absolute value; 0 for an empty column."""
     if len(column) < NUMPY_THRESHOLD:
@@ -135,17 +125,8 @@ def sums_at(columns: Sequence[Int64Array], indices: UInt32Array) -> list[int]:
     return found
 
 
-def range_sum(column: Int64Array, low: int, high: int) -> int:
-    """The sum of the values at the indices in [low, high), which must be below 2**63."""
-    if len(column) < NUMPY_THRESHOLD:
-        return sum(column[low:high])
-    import numpy as np
-
-    return int(np.asarray(column)[low:high].sum(dtype=np.int64))
-
-
 def exact_sums_at(columns: Sequence[Sequence[int]], indices: UInt32Array) -> list[int]:
-    """The sum of each column over these indices, by a loop. It is fastest with lists."""
+    """The sum of each column over these indices, by a loop."""
     if len(indices) < 2:
         return [sum(column[index] for index in indices) for column in columns]
     values_at = itemgetter(*indices)

@@ -29,7 +29,6 @@ class ColumnOrdering(NamedTuple):
     """By a column of the index."""
 
     column: str
-    since: int = 0
 
 
 class FacetOrdering(NamedTuple):
@@ -38,16 +37,11 @@ class FacetOrdering(NamedTuple):
     facet: Facet
     values: Callable[[ReferenceData, Language], Sequence[int]]
 
-    @property
-    def since(self) -> int:
-        return self.facet.since
-
 
 class SourceOrdering(NamedTuple):
     """By a value read from the packed events; None and "" come last."""
 
     value: Callable[[SourceFields, Language], str | bytes | int | None]
-    since: int = 0
 
 
 Ordering = ColumnOrdering | FacetOrdering | SourceOrdering

@@ -2,12 +2,15 @@
 
 from typing import Any
 
+from pyroaring import BitMap
+
+from fieldgate.db import Snapshot
 from fieldgate.events.routes import DEPENDS_ON, PATH, TAG, ListFilters
-from fieldgate.events.search.event_search import EventSearch
+from fieldgate.events.search.event_search import EventSearch, EventState
 from fieldgate.events.summary.narrowing import QueryNarrower
 from fieldgate.events.summary.schemas import EventSummary
 from fieldgate.events.summary.summarize import summarize
-from fieldgate.events.visibility import audience_key, viewer_scope
+from fieldgate.events.visibility import ViewerScope, audience_key, viewer_scope
 from fieldgate.http.injection import SeenVersions
 from fieldgate.http.operations import VersionedRecord, get
 from fieldgate.http.request.request_parsing import ParsedRequest
@@ -77,12 +80,18 @@ async def event_summary(
     search: EventSearch,
     versions: SeenVersions,
 ) -> VersionedRecord:
-    snapshot = await search.snapshot(versions)
-    selection = await snapshot.selection(query, viewer_scope(caller, snapshot.reference_data))
-    narrower = QueryNarrower(request.query_params, query, snapshot.reference_data)
+    scope = viewer_scope(caller, (await search.current(versions)).reference_data)
+    state, selection = await search.read(lambda state, snapshot: _select(state, query, scope, snapshot), versions)
+    narrower = QueryNarrower(request.query_params, query, state.reference_data)
     is_large = len(selection) > SUMMARIZE_IN_THREAD_THRESHOLD
-    summary = await run_in_thread_if(is_large, summarize, snapshot.context, selection, narrower, language)
-    return VersionedRecord(summary, snapshot.versions)
+    summary = await run_in_thread_if(is_large, summarize, state.context, selection, narrower, language)
+    return VersionedRecord(summary, state.versions)
+
+
+async def _select(
+    state: EventState, query: ListFilters, scope: ViewerScope, snapshot: Snapshot | None
+) -> tuple[EventState, BitMap]:
+    return state, await state.selection(query, scope, snapshot)
 
 
 OPERATIONS = (event_summary,)

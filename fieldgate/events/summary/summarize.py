@@ -1,6 +1,6 @@
-"""Sums up events from the index: bitmaps give the counts, columns of figures and totals by facet the sums."""
+"""Sums up events from the index: bitmaps give the counts, columns of figures the sums."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from pyroaring import BitMap
@@ -8,10 +8,9 @@ from pyroaring import BitMap
 from fieldgate.db import Timestamp
 from fieldgate.events.document_templates import SEVERITY_NAMES
 from fieldgate.events.facets import APPEAL_TYPE, COUNTRY, DISASTER_TYPE, SEVERITY, STATES_NUM_AFFECTED
-from fieldgate.events.figures import FIGURES_MARK, NO_FIGURES, EventFigures
 from fieldgate.events.model import APPEAL_TYPES
 from fieldgate.events.search.filters import FilterContext
-from fieldgate.events.search.index import Index, bitmap_range
+from fieldgate.events.search.index import Index
 from fieldgate.events.summary.narrowing import QueryNarrower
 from fieldgate.events.summary.periods import Interval, choose_interval, periods_between
 from fieldgate.events.summary.schemas import (
@@ -41,7 +40,6 @@ class FigureSums:
         stating = index.with_any_facet(STATES_NUM_AFFECTED.word())
         with_appeals = index.with_any_facet(*map(APPEAL_TYPE.word, APPEAL_TYPES))
         self._stating, self._with_appeals = selection & stating, selection & with_appeals
-        self._other_stating, self._others_with_appeals = stating - selection, with_appeals - selection
 
     def has_any(self, part: BitMap) -> bool:
         """Whether any of the selected events are in a set."""
@@ -49,28 +47,21 @@ class FigureSums:
 
     def of_all(self) -> dict[str, Any]:
         """The fields of `SummaryFigures` for all selected events."""
-        return self.of_facet(FIGURES_MARK)  # which all of them have
+        return self.of(self._selection)
 
     def of_facet(self, word: str) -> dict[str, Any]:
         """For those with a facet word."""
-        totals = self._index.figures.totals
-        return self.of(self._index.with_any_facet(word), lambda: totals.get(word, NO_FIGURES))
+        return self.of(self._index.with_any_facet(word))
 
     def of_period(self, first_microsecond: int, last_microsecond: int) -> dict[str, Any]:
         """For those that started in a period."""
-        low, high = self._index.position_range(first_microsecond, last_microsecond)
-        return self.of(bitmap_range(low, high), lambda: self._index.figures.range_sums(low, high))
+        return self.of(self._index.started_between(first_microsecond, last_microsecond))
 
-    def of(self, part: BitMap, total: Callable[[], EventFigures] | None = None) -> dict[str, Any]:
-        """For those in a set. If most of it is selected, its total is known and the others are subtracted."""
-        figures = self._index.figures
-        count = self._selection.intersection_cardinality(part)
-        if total is not None and 2 * count > len(part):
-            sums = total().minus(figures.sums(self._other_stating & part, self._others_with_appeals & part))
-        else:
-            sums = figures.sums(self._stating & part, self._with_appeals & part)
+    def of(self, part: BitMap) -> dict[str, Any]:
+        """For those in a set."""
+        sums = self._index.figures.sums(self._stating & part, self._with_appeals & part)
         return {
-            "count": count,
+            "count": self._selection.intersection_cardinality(part),
             "num_affected": sums.num_affected,
             "events_with_num_affected": self._stating.intersection_cardinality(part),
             "appeals": sums.appeals,

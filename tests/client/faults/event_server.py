@@ -53,5 +53,3 @@ def load_events(folder: Path, number: int) -> None:
         check=False,
     )
     assert f"created {number}, changed 0, unchanged 0, failed 0" in done.stdout.decode(), done.stderr.decode()
-    # Otherwise the server does this once after its start, and walks see that the data changed.
-    subprocess.run([FIELDGATE_COMMAND, "events", "reindex", "--data", folder], capture_output=True, check=True)

@@ -1,6 +1,5 @@
 """Operations give the same results by loops and by numpy."""
 
-import tracemalloc
 from array import array
 from collections.abc import Iterator
 
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from fieldgate.events.search import int_arrays
 from fieldgate.events.search.index import INT64_MAX, INT64_MIN
-from fieldgate.events.search.int_arrays import NOT_FOUND, NUMPY_THRESHOLD, int64_array
+from fieldgate.events.search.int_arrays import NOT_FOUND, int64_array
 
 ALWAYS, NEVER = 1, 10**9  # how many are too many for loops
 
@@ -43,7 +42,7 @@ def test_argsort_with_tiebreak(values: list[tuple[int, int]]) -> None:
 
 @given(st.integers(0, 30).flatmap(lambda count: st.permutations(range(count))))
 def test_inverse_permutation(order: list[int]) -> None:
-    turns = int_arrays.inverse_permutation(array("I", order))
+    turns = int_arrays.inverse_permutation(array("I", order), len(order))
     assert [order[turn] for turn in turns] == list(range(len(order)))
 
 
@@ -60,13 +59,6 @@ def test_find_positions(values: list[int], wanted: list[int]) -> None:
     assert list(found) == [values.index(each) if each in values else NOT_FOUND for each in wanted]
 
 
-@given(column, column)
-def test_intersect(values: list[int], others: list[int]) -> None:
-    assert int_arrays.intersect(int64_array(values), int64_array(others)) == int64_array(
-        [each for each in values if each in others]
-    )
-
-
 @given(st.lists(small | st.integers(-(2**53), 2**53), min_size=1, max_size=30), st.data())
 def test_sums_at(values: list[int], data: st.DataObject) -> None:
     indices = sorted(data.draw(st.sets(st.integers(0, len(values) - 1))))
@@ -78,17 +70,3 @@ def test_sums_at(values: list[int], data: st.DataObject) -> None:
 @given(column)
 def test_largest_magnitude(values: list[int]) -> None:
     assert int_arrays.largest_magnitude(int64_array(values)) == max(map(abs, values), default=0)
-
-
-def test_intersect_few_with_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest of an export near its end: without a copy of the large array."""
-    monkeypatch.setattr(int_arrays, "NUMPY_THRESHOLD", NUMPY_THRESHOLD)
-    few, all_of_them = int64_array([7, 100_000, 8]), int64_array(range(50_000))
-    int_arrays.intersect(few, all_of_them)  # numpy is loaded
-    tracemalloc.start()
-    try:
-        assert int_arrays.intersect(few, all_of_them) == int64_array([7, 8])
-        held = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert held < 3 * all_of_them.itemsize * len(all_of_them)

@@ -12,7 +12,7 @@ from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.summary.periods import Period, choose_interval, periods_between
 from fieldgate.i18n.languages import Language
 from tests.events.event_service import make_event
-from tests.events.summary.test_upgrade import new_search, summary_of
+from tests.events.summary.test_summarize import new_search, summary_of
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Service
-from tests.events.event_service import INDIA, NEPAL, PATH, PUBLIC_COUNT, SUDAN, event_service, finish_rebuild
+from tests.events.event_service import INDIA, NEPAL, PATH, PUBLIC_COUNT, SUDAN, event_service
 
 __all__ = ["event_service"]
 
@@ -141,7 +141,6 @@ async def test_no_queries_for_very_long_filters(event_service: Service) -> None:
 
 
 async def test_unchanged_summary_is_304(event_service: Service) -> None:
-    await finish_rebuild(event_service)
     first = await event_service.get(SUMMARY)
     again = await event_service.get(SUMMARY, headers={"If-None-Match": first.headers["etag"]})
     assert again.status_code == 304

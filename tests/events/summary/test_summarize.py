@@ -9,21 +9,25 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from fieldgate.db import Database
+from fieldgate.db import Database, DataVersions
 from fieldgate.events.model import Event
 from fieldgate.events.search import int_arrays
+from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.search.filters import EventFilters
+from fieldgate.events.store import EventStore
 from fieldgate.events.summary.narrowing import QueryNarrower
+from fieldgate.events.summary.schemas import EventSummary
 from fieldgate.events.summary.summarize import summarize
-from fieldgate.events.visibility import FULL_SCOPE, ViewerScope
+from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
 from fieldgate.http.request.query_string import parse_query
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData
+from fieldgate.reference.store import ReferenceStore
 from tests.events import reference_summary
-from tests.events.reference_search import matching_ids
+from tests.events.reference_search import event_filters, matching_ids
 from tests.events.samples import FIRST_DAY, event_lists
-from tests.events.search.test_event_search import SearchHarness, filters, sights
+from tests.events.search.test_event_search import SearchHarness, sights
 
 Question = tuple[EventFilters, ViewerScope, Language]
 Groups = Sequence[tuple[Any, list[Event]]]
@@ -40,7 +44,7 @@ def spread(factor: int) -> Callable[[list[Event]], list[Event]]:
 
 
 written = st.sampled_from((1, 7, 61, 400)).flatmap(lambda factor: event_lists().map(spread(factor)))
-asked = st.tuples(filters, sights, st.sampled_from(Language))
+asked = st.tuples(event_filters, sights, st.sampled_from(Language))
 
 
 def to_params(asked_for: EventFilters) -> dict[str, str]:
@@ -57,6 +61,18 @@ def _to_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def new_search(database: Database) -> EventSearch:
+    versions = DataVersions(database)
+    return EventSearch(EventStore(database, versions), ReferenceStore(database, versions), versions)
+
+
+async def summary_of(search: EventSearch, filters: EventFilters | None = None) -> EventSummary:
+    state = await search.current()
+    asked_for = filters or EventFilters()
+    selection = await state.selection(asked_for, PUBLIC_SCOPE)
+    return summarize(state.context, selection, QueryNarrower({}, asked_for, state.reference_data), Language.ENGLISH)
+
+
 class SummaryHarness(SearchHarness):
     """A database with events, and one search that reads it."""
 
@@ -67,16 +83,16 @@ class SummaryHarness(SearchHarness):
     async def check_summary(self, question: Question) -> None:
         """Compare the summary with the records, and what its queries find with what the entries count."""
         asked_for, scope, language = question
-        snapshot = await self.readers[0].snapshot()
-        selection = await snapshot.selection(asked_for, scope)
-        narrower = QueryNarrower(to_params(asked_for), asked_for, snapshot.reference_data)
-        summary = msgspec.to_builtins(summarize(snapshot.context, selection, narrower, language))
-        chosen = self._found(asked_for, scope, snapshot.reference_data)
-        expected = expected_summary(chosen, snapshot.reference_data, language)
+        state = await self.readers[0].current()
+        selection = await state.selection(asked_for, scope)
+        narrower = QueryNarrower(to_params(asked_for), asked_for, state.reference_data)
+        summary = msgspec.to_builtins(summarize(state.context, selection, narrower, language))
+        chosen = self._found(asked_for, scope, state.reference_data)
+        expected = expected_summary(chosen, state.reference_data, language)
         assert without_queries(summary) == msgspec.to_builtins(expected.fields)
         for query, events in zip(all_queries(summary), [chosen, *expected.events], strict=True):
             narrowed = parse_struct(EventFilters, parse_query(query.encode()), blank_is_absent=True)
-            assert self._found(narrowed, scope, snapshot.reference_data) == in_order(events), query
+            assert self._found(narrowed, scope, state.reference_data) == in_order(events), query
 
     def _found(self, asked_for: EventFilters, scope: ViewerScope, reference_data: ReferenceData) -> list[Event]:
         unordered = msgspec.structs.replace(asked_for, ordering="")

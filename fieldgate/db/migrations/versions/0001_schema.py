@@ -55,22 +55,8 @@ def _create_data_versions() -> None:
         sa.Column("expires", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("name", name="pk_leases"),
     )
-    op.create_table(
-        "rebuilds",
-        sa.Column("name", sa.String(40), nullable=False),
-        sa.Column("format", sa.Integer(), nullable=False),
-        sa.Column("target", sa.Integer()),
-        sa.Column("is_forced", sa.Boolean(), nullable=False),
-        sa.Column("reached", sa.BigInteger(), nullable=False),
-        sa.Column("done", sa.BigInteger(), nullable=False),
-        sa.Column("total", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("name", name="pk_rebuilds"),
-    )
     # Writers of events lock the first row; the second one identifies the database.
     op.bulk_insert(changes, [{"topic": "events", "version": 0}, {"topic": "identity", "version": secrets.randbits(62)}])
-    op.execute(
-        "INSERT INTO rebuilds (name, format, is_forced, reached, done, total) VALUES ('events', 1, false, -1, 0, 0)"
-    )
 
 
 def _create_accounts() -> None:
@@ -328,29 +314,36 @@ def _create_events() -> None:
         sa.Column("version", sa.BigInteger(), nullable=False),
         sa.Column("slug", sa.String(50)),
         sa.Column("parent_event", sa.BigInteger()),
-        sa.Column("visibility", sa.SmallInteger(), nullable=False),
-        sa.Column("start", sa.BigInteger(), nullable=False),
-        sa.Column("created", sa.BigInteger(), nullable=False),
-        sa.Column("updated", sa.BigInteger(), nullable=False),
-        sa.Column("facets", sa.Text(), nullable=False),
         sa.Column("is_demo", sa.Boolean(), nullable=False),
         sa.Column("packed", sa.LargeBinary(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_events"),
         sa.UniqueConstraint("slug", name="uq_events_slug"),
     )
-    op.create_index("ix_events_version", "events", ["version"])
+    op.create_table(
+        "event_index_rows",
+        sa.Column("id", EVENT_ID, autoincrement=False, nullable=False),
+        sa.Column("version", sa.BigInteger(), nullable=False),
+        sa.Column("parent_event", sa.BigInteger()),
+        sa.Column("start", sa.BigInteger(), nullable=False),
+        sa.Column("created", sa.BigInteger(), nullable=False),
+        sa.Column("updated", sa.BigInteger(), nullable=False),
+        sa.Column("facets", sa.Text(), nullable=False),
+        sa.Column("num_affected", sa.BigInteger(), nullable=False),
+        sa.Column("appeals", sa.Integer(), nullable=False),
+        sa.Column("requested_cents", sa.BigInteger(), nullable=False),
+        sa.Column("funded_cents", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_event_index_rows"),
+    )
+    op.create_index("ix_event_index_rows_version", "event_index_rows", ["version"])
     op.create_table(
         "event_documents",
         sa.Column("id", EVENT_ID, autoincrement=False, nullable=False),
-        sa.Column("version", sa.BigInteger(), nullable=False),
         sa.Column("document", sa.LargeBinary(), nullable=False),
-        sa.Column("format", sa.SmallInteger(), server_default="0", nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_event_documents"),
     )
     op.create_table(
         "event_words",
         sa.Column("id", EVENT_ID, autoincrement=False, nullable=False),
-        sa.Column("version", sa.BigInteger(), nullable=False),
         sa.Column("names", sa.Text(), nullable=False),
         sa.Column("glide", sa.String(18), nullable=False),
         sa.Column("appeal_codes", sa.Text(), nullable=False),
@@ -358,19 +351,10 @@ def _create_events() -> None:
     )
     op.create_index("ix_event_words_glide", "event_words", ["glide"])
     op.create_table(
-        "event_history",
-        sa.Column("id", EVENT_ID, autoincrement=False, nullable=False),
-        sa.Column("until", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("at", sa.BigInteger(), nullable=False),
-        sa.Column("document", sa.LargeBinary(), nullable=False),
-        sa.Column("names", sa.Text(), nullable=False),
-        sa.Column("glide", sa.String(18), nullable=False),
-        sa.Column("appeal_codes", sa.Text(), nullable=False),
-        sa.Column("format", sa.SmallInteger(), server_default="0", nullable=False),
-        sa.PrimaryKeyConstraint("id", "until", name="pk_event_history"),
+        "event_format",
+        sa.Column("format", sa.Integer(), autoincrement=False, nullable=False),
+        sa.PrimaryKeyConstraint("format", name="pk_event_format"),
     )
-    op.create_index("ix_event_history_at", "event_history", ["at"])
-    op.create_index("ix_event_history_until", "event_history", ["until"])
     op.create_table(
         "deleted_events",
         sa.Column("id", EVENT_ID, autoincrement=False, nullable=False),
@@ -412,25 +396,6 @@ def _create_events() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_event_sources"),
     )
     op.create_index("ix_event_sources_source", "event_sources", ["source"])
-    op.create_table(
-        "event_indexes",
-        sa.Column("id", sa.String(32), nullable=False),
-        sa.Column("version", sa.BigInteger(), nullable=False),
-        sa.Column("rebuild_version", sa.BigInteger(), nullable=False),
-        sa.Column("format", sa.SmallInteger(), nullable=False),
-        sa.Column("layout", sa.Integer(), nullable=False),
-        sa.Column("part_count", sa.Integer(), nullable=False),
-        sa.Column("digest", sa.LargeBinary(32), nullable=False),
-        sa.Column("stored_at", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name="pk_event_indexes"),
-    )
-    op.create_table(
-        "event_index_parts",
-        sa.Column("index_id", sa.String(32), nullable=False),
-        sa.Column("number", sa.Integer(), autoincrement=False, nullable=False),
-        sa.Column("content", sa.LargeBinary(), nullable=False),
-        sa.PrimaryKeyConstraint("index_id", "number", name="pk_event_index_parts"),
-    )
 
 
 def _countries() -> list[dict[str, Any]]:

@@ -1,37 +1,32 @@
-"""The figures of an event, as they are stored."""
+"""Facets and figures of an event."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from fieldgate.events.figures import (
+from fieldgate.events.facets import (
+    FACETS,
     MAX_APPEALS,
     MAX_CENTS,
-    NO_FIGURES,
+    SEVERITY,
     EventFigures,
-    encode_figures,
+    Facet,
     event_figures,
-    split_stored,
+    register_facet,
 )
 from fieldgate.events.model import Appeal, Event
 from tests.events.event_service import make_event
 
-cents = st.integers(-MAX_CENTS, MAX_CENTS)
+
+@pytest.mark.parametrize(("name", "code"), [("severity", "x"), ("colour", SEVERITY.code)])
+def test_facets_are_unique(name: str, code: str) -> None:
+    with pytest.raises(ValueError, match="is defined already"):
+        register_facet(Facet(name, code, lambda _: ()))
+    assert FACETS["severity"] is SEVERITY
+    assert "colour" not in FACETS
 
 
 def event_with(*amounts: float, num_affected: int | None = None) -> Event:
     appeals = [Appeal(id=1, aid="1", atype=0, status=0, amount_requested=each, amount_funded=-each) for each in amounts]
     return make_event(1, num_affected=num_affected, appeals=tuple(appeals))
-
-
-@given(st.builds(EventFigures, st.integers(0, 2**53), st.integers(0, MAX_APPEALS), cents, cents))
-def test_stored_figures_are_read(figures: EventFigures) -> None:
-    assert split_stored(f"v3 c12 {encode_figures(figures)}") == (["v3", "c12", "#"], figures)
-
-
-def test_event_of_an_earlier_release_has_no_mark() -> None:
-    assert split_stored("v3 c12") == (["v3", "c12"], NO_FIGURES)
-    assert encode_figures(NO_FIGURES) == "#"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,146 @@
+"""The tables derived from packed events: their rows, and `rebuild_derived_tables` when the format changed."""
+
+import hashlib
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+from sqlalchemy import select, update
+
+from fieldgate.db import Database, DataVersions
+from fieldgate.events.derived_tables import (
+    OtherEventFormat,
+    document_row,
+    has_other_format,
+    index_row,
+    rebuild_derived_tables,
+    word_row,
+)
+from fieldgate.events.facets import EVENT_FORMAT
+from fieldgate.events.model import Appeal, Event, FieldReport, Person, Visibility
+from fieldgate.events.search.event_search import EventSearch
+from fieldgate.events.search.filters import EventFilters
+from fieldgate.events.store import EventStore
+from fieldgate.events.tables import documents, event_format, index_rows, words
+from fieldgate.events.visibility import FULL_SCOPE
+from fieldgate.i18n.languages import Language
+from fieldgate.pagination import PageRequest
+from fieldgate.reference.store import ReferenceStore
+from tests.events.event_service import EVENTS, make_event
+
+TIMESTAMP = datetime(2026, 7, 14, 6, 30, tzinfo=UTC)
+FULL_EVENT = Event(
+    id=1,
+    name={"fr": "Crue", "en": "Flood", "ar": "فيضان"},
+    summary={"es": "<p>Mucha  agua:\u202f12\u202f000;=1</p>"},
+    original_language="fr",
+    dtype=12,
+    countries=(123, 84),
+    num_affected=12,
+    ifrc_severity_level=2,
+    glide="FL-2026-000123-NPL",
+    disaster_start_date=TIMESTAMP,
+    created_at=TIMESTAMP,
+    updated_at=TIMESTAMP,
+    auto_generated_source="WHO scraper",
+    is_featured=True,
+    is_featured_region=True,
+    visibility=Visibility.PUBLIC,
+    appeals=(
+        Appeal(id=1, aid="1", code="mdrnp001", atype=1, status=0, end_date=TIMESTAMP, amount_requested=1000.25),
+        Appeal(id=2, aid="2", atype=1, status=0, amount_requested=99.999, amount_funded=0.1),
+    ),
+    field_reports=(
+        FieldReport(
+            id=1,
+            created_at=TIMESTAMP,
+            updated_at=TIMESTAMP,
+            contacts=(Person(id=1, name="Amina"),),
+            epi_figures_source=1,
+        ),
+    ),
+)
+# The digest of the document and the words of this event. If it changes, stored events must be written again: raise
+# `EVENT_FORMAT` in `fieldgate/events/facets.py`.
+DIGEST = "76732aec256c7aa794c557dad984330e299a50fcfa2fb29cfb55b50ded9663ff"
+
+
+def test_documents_and_words_change_only_with_the_format() -> None:
+    derived = document_row(FULL_EVENT), word_row(FULL_EVENT)
+    digest = hashlib.sha256(msgspec.msgpack.encode(derived)).hexdigest()
+    assert digest == DIGEST, f"raise EVENT_FORMAT, and enter here: {digest!r}"
+
+
+def test_index_row_of_an_event() -> None:
+    moment = int(TIMESTAMP.timestamp()) * 1_000_000
+    assert index_row(FULL_EVENT, 7) == {
+        "id": 1, "version": 7, "parent_event": None, "start": moment, "created": moment, "updated": moment,
+        "facets": "v3 s2 c84 c123 a1 d12 f g o1 n",
+        "num_affected": 12, "appeals": 2, "requested_cents": 110025, "funded_cents": 10,
+    }  # fmt: skip
+
+
+def test_words_of_an_event() -> None:
+    row = word_row(FULL_EVENT)
+    assert row["names"].split("\x1f") == ["crue", "flood", "فيضان"]
+    assert (row["glide"], row["appeal_codes"]) == ("FL-2026-000123-NPL", ",MDRNP001,")
+
+
+async def read_tables(database: Database) -> list[list[Any]]:
+    async with database.read_transaction() as connection:
+        tables = (index_rows, documents, words)
+        return [list((await connection.execute(select(table).order_by(table.c.id))).all()) for table in tables]
+
+
+async def store_in_another_format(database: Database) -> None:
+    async with database.transaction() as connection:
+        await connection.execute(update(index_rows).values(facets="v3"))
+        await connection.execute(update(documents).values(document=b"{}"))
+        await connection.execute(words.delete())
+        await connection.execute(update(event_format).values(format=EVENT_FORMAT + 1))
+
+
+async def list_records(search: EventSearch) -> list[bytes]:
+    filters = EventFilters(search="flood", ordering="id")
+    return (await search.find(filters, FULL_SCOPE, Language.ENGLISH, PageRequest(200))).records
+
+
+async def test_tables_in_another_format_are_written_again(database: Database) -> None:
+    data_versions = DataVersions(database)
+    store = EventStore(database, data_versions)
+    search = EventSearch(store, ReferenceStore(database, data_versions), data_versions)
+    assert not await has_other_format(database), "a new database has no format yet"
+    for event in EVENTS:
+        await store.upsert([event])
+    expected, records = await read_tables(database), await list_records(search)
+    assert not await has_other_format(database)
+    await store_in_another_format(database)
+    assert await has_other_format(database)
+    progress: list[tuple[int, int]] = []
+    done = await rebuild_derived_tables(database, DataVersions(database), lambda *numbers: progress.append(numbers))
+    assert done == len(EVENTS)
+    assert progress == [(done, done)]
+    assert await read_tables(database) == expected
+    assert not await has_other_format(database)
+    reader = DataVersions(database)
+    other = EventSearch(EventStore(database, reader), ReferenceStore(database, reader), reader)
+    assert await list_records(other) == records
+
+
+async def test_events_are_not_written_beside_others_in_another_format(database: Database) -> None:
+    store = EventStore(database, DataVersions(database))
+    await store.upsert([make_event(1)])
+    await store_in_another_format(database)
+    with pytest.raises(OtherEventFormat, match="fieldgate migrate"):
+        await store.upsert([make_event(2)])
+    assert await store.by_id(2) is None
+
+
+async def test_all_batches_are_rebuilt(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fieldgate.events.derived_tables.REBUILD_BATCH_SIZE", 10)
+    await EventStore(database, DataVersions(database)).upsert(EVENTS)
+    expected = await read_tables(database)
+    await store_in_another_format(database)
+    assert await rebuild_derived_tables(database, DataVersions(database)) == len(EVENTS)
+    assert await read_tables(database) == expected
