@@ -22,11 +22,11 @@ from sqlalchemy import text
 from fieldgate.db import Database, DataVersions
 from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.document_templates import TemplateRenderer
-from fieldgate.events.export import sheet_writer
+from fieldgate.events.export import xlsx
 from fieldgate.events.export.exporter import MAX_EXPORTS_PER_CALLER, EventExporter
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.serializers import NDJSON, SERIALIZERS, XLSX, EventSerializer
-from fieldgate.events.export.sheet_writer import LargeWorkbook
+from fieldgate.events.export.xlsx import EventWorkbook
 from fieldgate.events.record_shapes import COLUMNS
 from fieldgate.events.row_templates import RowRenderer
 from fieldgate.events.search.event_search import EventSearch
@@ -169,8 +169,8 @@ async def test_work_is_done_in_threads(
 
     monkeypatch.setattr(TemplateRenderer, "render", recorded(TemplateRenderer.render))
     monkeypatch.setattr(RowRenderer, "render", recorded(RowRenderer.render))
-    for name in ("__init__", "add", "close"):
-        monkeypatch.setattr(LargeWorkbook, name, recorded(getattr(LargeWorkbook, name)))
+    for name in ("__init__", "add", "complete"):
+        monkeypatch.setattr(EventWorkbook, name, recorded(getattr(EventWorkbook, name)))
     assert b"".join([chunk async for chunk in export(harness.exporter(), serializer)])
     assert busy
     assert threading.current_thread() not in busy
@@ -202,7 +202,7 @@ async def test_export_over_the_limit_is_refused(start: StartService, monkeypatch
 
 
 async def test_full_sheet_starts_another(harness: ExportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sheet_writer, "MAX_SHEET_ROWS", 4)
+    monkeypatch.setattr(xlsx, "MAX_SHEET_ROWS", 4)
     data = b"".join([chunk async for chunk in export(harness.exporter(batch_size=2), XLSX)])
     book = CalamineWorkbook.from_filelike(io.BytesIO(data))
     assert book.sheet_names == ["events", "events 2", "events 3"]
