@@ -11,7 +11,7 @@ control characters, which JSON text never contains unescaped:
 `TemplateRenderer.render` replaces them for one language and scope. Most templates hold a handful. Templates do not
 depend on the list of languages, so a new language needs no rebuild.
 
-List templates are stored: a change of what `build_list_template` returns needs a new `EVENT_FORMAT` (`derived.py`).
+List templates are stored: a change of what `build_list_template` returns needs a new `EVENT_FORMAT` (`facets.py`).
 """
 
 from collections.abc import Callable, Iterable, Sequence

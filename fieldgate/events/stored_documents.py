@@ -1,14 +1,12 @@
 """Stored documents: the list template of an event and, after a mark, its row template."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 
+from fieldgate.events.csv_rows import RowRenderer, build_row_template
 from fieldgate.events.document_templates import TemplateRenderer, build_list_template
 from fieldgate.events.model import Event
-from fieldgate.events.record_shapes import to_rows
-from fieldgate.events.row_templates import RowRenderer, build_row_template
 from fieldgate.events.visibility import ViewerScope
-from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData
 
@@ -32,26 +30,13 @@ class DocumentRenderer:
     def __init__(self, reference_data: ReferenceData, language: Language) -> None:
         self.templates = TemplateRenderer(reference_data, language)
         self._rows = RowRenderer(reference_data, language)
-        self._by_shape: dict[RecordShape, Callable[[bytes, ViewerScope], bytes]] = {
-            RecordShape.RECORD: self._record,
-            RecordShape.ROW: self._row,
-        }
 
     def render(self, documents: Iterable[bytes], scope: ViewerScope, shape: RecordShape) -> list[bytes]:
         """The records or rows of events, as a caller may see them."""
-        render_one = self._by_shape[shape]
-        return [render_one(document, scope) for document in documents]
+        if shape is RecordShape.ROW:
+            return [self._rows.render(document.partition(_ROW_MARK)[2], scope) for document in documents]
+        return [self.templates.render(document.partition(_ROW_MARK)[0], scope) for document in documents]
 
     def render_joined_rows(self, documents: Sequence[bytes], scope: ViewerScope) -> bytes:
         """The rows of events, one after the other: faster than each by itself."""
-        templates = [document.partition(_ROW_MARK)[2] for document in documents]
-        if all(templates):
-            return self._rows.render(b"".join(templates), scope)
-        return b"".join(self.render(documents, scope, RecordShape.ROW))
-
-    def _record(self, document: bytes, scope: ViewerScope) -> bytes:
-        return self.templates.render(document.partition(_ROW_MARK)[0], scope)
-
-    def _row(self, document: bytes, scope: ViewerScope) -> bytes:
-        template = document.partition(_ROW_MARK)[2]
-        return self._rows.render(template, scope) if template else encode_csv(to_rows([self._record(document, scope)]))
+        return self._rows.render(b"".join([document.partition(_ROW_MARK)[2] for document in documents]), scope)

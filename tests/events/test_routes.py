@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from python_calamine import CalamineWorkbook
 
-from fieldgate.events.record_shapes import COLUMNS
+from fieldgate.events.csv_rows import COLUMNS
 from tests.conftest import Service
 from tests.events.event_service import PATH, PUBLIC_COUNT, event_service
 

@@ -3,7 +3,7 @@
 An event is a `#crisis` in HXL, its type the `#cause`. `+list` marks cells with several values.
 """
 
-from fieldgate.events.record_shapes import COLUMNS
+from fieldgate.events.csv_rows import COLUMNS
 
 HASHTAGS = {
     "appeals.id": "#meta+appeal+id+list",

@@ -8,11 +8,11 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 
 import msgspec
 
+from fieldgate.events.csv_rows import COLUMNS
 from fieldgate.events.export import atom, geojson
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.hxl import HASHTAG_ROW
 from fieldgate.events.export.xlsx import write_xlsx
-from fieldgate.events.record_shapes import COLUMNS
 from fieldgate.events.stored_documents import RecordShape
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.response.csv_safe import encode_csv

@@ -14,6 +14,7 @@ from typing import IO, Any, NamedTuple, cast
 
 import msgspec
 
+from fieldgate.events.csv_rows import COLUMNS
 from fieldgate.events.event_writer import EventWriter
 from fieldgate.events.ingest.bulk_write import (
     BATCH_SIZE,
@@ -25,7 +26,6 @@ from fieldgate.events.ingest.bulk_write import (
 )
 from fieldgate.events.ingest.parsing import parse_event
 from fieldgate.events.model import Event, Id, Visibility
-from fieldgate.events.record_shapes import COLUMNS
 from fieldgate.events.store import EventStore
 from fieldgate.http.response.csv_safe import unescape_formula
 from fieldgate.i18n.languages import Language

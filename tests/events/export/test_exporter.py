@@ -21,14 +21,13 @@ from sqlalchemy import text
 
 from fieldgate.db import Database, DataVersions
 from fieldgate.errors import ServiceUnavailable
+from fieldgate.events.csv_rows import COLUMNS, RowRenderer
 from fieldgate.events.document_templates import TemplateRenderer
 from fieldgate.events.export import xlsx
 from fieldgate.events.export.exporter import MAX_EXPORTS_PER_CALLER, EventExporter
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.serializers import NDJSON, SERIALIZERS, XLSX, EventSerializer
 from fieldgate.events.export.xlsx import EventWorkbook
-from fieldgate.events.record_shapes import COLUMNS
-from fieldgate.events.row_templates import RowRenderer
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.store import EventStore

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from python_calamine import CalamineWorkbook
 
+from fieldgate.events.csv_rows import COLUMNS
 from fieldgate.events.export.hxl import HASHTAG_ROW, HASHTAGS
 from fieldgate.events.model import Appeal, Visibility
-from fieldgate.events.record_shapes import COLUMNS
 from fieldgate.events.store import EventStore
 from tests.conftest import Service, StartService
 from tests.events.event_service import INDIA, NEPAL, PATH, START, SUDAN, make_event

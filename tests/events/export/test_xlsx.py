@@ -7,9 +7,9 @@ import openpyxl
 import pytest
 from python_calamine import CalamineWorkbook
 
+from fieldgate.events.csv_rows import COLUMNS
 from fieldgate.events.export import xlsx
 from fieldgate.events.export.file_context import FileContext
-from fieldgate.events.record_shapes import COLUMNS
 from fieldgate.http.response.csv_safe import CSVCell, encode_csv
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData

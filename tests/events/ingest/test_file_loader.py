@@ -15,7 +15,6 @@ from fieldgate.events.export.serializers import CSV, NDJSON, EventSerializer
 from fieldgate.events.ingest.bulk_write import BulkWriteResult, WriteFailure
 from fieldgate.events.ingest.file_loader import LoadOptions, load, read_records
 from fieldgate.events.model import Appeal, Event
-from fieldgate.events.record_shapes import to_rows
 from fieldgate.events.store import EventStore
 from fieldgate.events.visibility import FULL_SCOPE
 from fieldgate.http.response.csv_safe import encode_csv
@@ -23,6 +22,7 @@ from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import ReferenceStore
 from tests.events.event_service import EVENTS, make_event
+from tests.events.record_rows import to_rows
 
 encode = msgspec.json.encode
 LISTED_EVENTS = [event for event in EVENTS if event.parent_event is None]

@@ -1,20 +1,22 @@
-"""Row templates: the CSV row of an event, encoded when the event is written.
+"""CSV rows of events. They are also what workbooks are made from.
 
-As a document template (`document_templates.py`) it is the same for all callers, with placeholders where callers differ.
-The same mark is before and after each, so that a split at the mark gives text and placeholders in turn:
+The row of an event is encoded when the event is written. As a document template (`document_templates.py`) it is the
+same for all callers, with placeholders where callers differ. The same mark is before and after each, so that a split at
+the mark gives text and placeholders in turn:
 
     ␃c14,27␃           cells of reference data or labels: the kind, and ids
     ␄␅en:…␅fr:…␄       a cell by language; the first one is the fallback for all other languages
     ␆3:14␋7␈1:␋9␆      ids of field reports, each after the condition for seeing it
 
-Several rows one after the other are rendered as one template. CSV does not escape control characters: an event with a
-mark in its texts has no row template, and its row is made from its list record.
+Several rows one after the other are rendered as one template. CSV does not escape control characters, so marks within
+texts are escaped with ␚, until everything is replaced.
 
-A change of what `build_row_template` returns needs a new `EVENT_FORMAT` (`derived.py`).
+A change of what `build_row_template` returns needs a new `EVENT_FORMAT` (`facets.py`).
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import msgspec
 
@@ -26,51 +28,103 @@ from fieldgate.events.document_templates import (
 )
 from fieldgate.events.model import Event, Visibility
 from fieldgate.events.plain_text import to_plain_text
-from fieldgate.events.record_shapes import country_cells, join_values, type_cells
 from fieldgate.events.visibility import ViewerScope
-from fieldgate.http.response.csv_safe import encode_cells
+from fieldgate.http.response.csv_safe import CSVCell, encode_cells
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import LocalizedText
 from fieldgate.i18n.messages import translate
 from fieldgate.reference.reference_data import ReferenceData
+
+# Columns of CSV and XLSX files, in alphabetical order as in the live system.
+COLUMNS = (
+    "appeals.id",
+    "auto_generated",
+    "countries.id",
+    "countries.iso",
+    "countries.iso3",
+    "countries.name",
+    "countries.society_name",
+    "created_at",
+    "disaster_start_date",
+    "dtype.id",
+    "dtype.name",
+    "dtype.summary",
+    "dtype.translation_module_original_language",
+    "field_reports.id",
+    "glide",
+    "id",
+    "ifrc_severity_level",
+    "ifrc_severity_level_display",
+    "ifrc_severity_level_update_date",
+    "is_featured",
+    "is_featured_region",
+    "name",
+    "num_affected",
+    "parent_event",
+    "slug",
+    "summary",
+    "updated_at",
+)
+NUMBER_COLUMNS = frozenset(("dtype.id", "id", "ifrc_severity_level", "num_affected", "parent_event"))
 
 MAX_SHARED_CELLS = 5_000  # placeholders that one renderer remembers
 
 _SHARED, _TEXT, _REPORTS = b"\x03", b"\x04", b"\x06"
 _TRANSLATION, _CODE_END = b"\x05", b":"
 _REPORT_SEPARATOR, _CONDITION_END = b"\x08", b"\x0b"
-_has_mark = re.compile(r"[\x03\x04\x05\x06\x08\x0b]").search
+_ESCAPE = b"\x1a"
+_mark = re.compile(rb"[\x03\x04\x05\x06\x08\x0b\x1a]")
+_escaped_mark = re.compile(rb"\x1a(.)")
 
 # The first character of a shared placeholder. Part of the stored format.
 _COUNTRIES, _TYPE, _SEVERITY = "c", "d", "s"
 
-NO_TEMPLATE = b""
+
+class CountryFields(msgspec.Struct):
+    id: int
+    iso: str | None
+    iso3: str | None
+    name: str
+    society_name: str
+
+
+class TypeFields(msgspec.Struct):
+    id: int
+    name: str
+    summary: str
+    translation_module_original_language: str
+
+
+_decode_countries = msgspec.json.Decoder(list[CountryFields]).decode
+_decode_type = msgspec.json.Decoder(TypeFields).decode
 
 
 def build_row_template(event: Event) -> bytes:
-    """The template of the row with `COLUMNS` and the end of the line; empty if the texts of the event have marks."""
+    """The template of the row with `COLUMNS` and the end of the line."""
     names = translations_in_order(event.name, event.original_language)
     summaries = translations_in_order(event.summary, event.original_language)
-    plain_summaries = {code: to_plain_text(text) for code, text in summaries.items()}
-    if any(map(_has_mark, (*names.values(), *plain_summaries.values(), event.glide, event.slug or ""))):
-        return NO_TEMPLATE
     cells = (
         encode_cells(join_values(appeal.id for appeal in appeals_newest_first(event)), str(event.auto_generated)),
         _shared(_COUNTRIES, ",".join(map(str, sorted(event.countries)))),
         encode_cells(_timestamp(event.created_at), _timestamp(event.disaster_start_date)),
-        encode_cells(*type_cells(None)) if event.dtype is None else _shared(_TYPE, str(event.dtype)),
+        encode_cells(None, None, None, None) if event.dtype is None else _shared(_TYPE, str(event.dtype)),
         _report_ids(event),
-        encode_cells(event.glide, event.id, event.ifrc_severity_level),
+        _text_cells(event.glide, event.id, event.ifrc_severity_level),
         _shared(_SEVERITY, str(event.ifrc_severity_level)),
         encode_cells(
             _timestamp(event.ifrc_severity_level_update_date), str(event.is_featured), str(event.is_featured_region)
         ),
         _localized(names),
-        encode_cells(event.num_affected, event.parent_event, event.slug),
-        _localized(plain_summaries),
+        _text_cells(event.num_affected, event.parent_event, event.slug),
+        _localized({code: to_plain_text(text) for code, text in summaries.items()}),
         encode_cells(_timestamp(event.updated_at)),
     )
     return b",".join(cells) + b"\r\n"
+
+
+def join_values(values: Iterable[Any]) -> str:
+    """Values in one cell."""
+    return ", ".join([str(value) for value in values if value not in (None, "")])
 
 
 def _timestamp(moment: object) -> str | None:
@@ -79,14 +133,19 @@ def _timestamp(moment: object) -> str | None:
     return text
 
 
+def _text_cells(*cells: CSVCell) -> bytes:
+    """Cells whose texts can have marks."""
+    return _mark.sub(lambda found: _ESCAPE + bytes([found[0][0] + 0x40]), encode_cells(*cells))
+
+
 def _shared(kind: str, key: str) -> bytes:
     return _SHARED + f"{kind}{key}".encode() + _SHARED
 
 
 def _localized(translations: LocalizedText) -> bytes:
     if len(set(translations.values())) <= 1:
-        return encode_cells(next(iter(translations.values()), ""))
-    parts = [_TRANSLATION + code.encode() + _CODE_END + encode_cells(text) for code, text in translations.items()]
+        return _text_cells(next(iter(translations.values()), ""))
+    parts = [_TRANSLATION + code.encode() + _CODE_END + _text_cells(text) for code, text in translations.items()]
     return _TEXT + b"".join(parts) + _TEXT
 
 
@@ -110,10 +169,10 @@ class RowRenderer:
 
     def render(self, template: bytes, scope: ViewerScope) -> bytes:
         """The row, or rows, as a caller may see them."""
-        # Reference data may contain marks, so it comes last.
         template = _replace_placeholders(template, _REPORTS, lambda guarded: _visible_ids(guarded, scope))
         template = _replace_placeholders(template, _TEXT, self._translation)
-        return _replace_placeholders(template, _SHARED, self._shared_cells.__getitem__)
+        row = _replace_placeholders(template, _SHARED, self._shared_cells.__getitem__)
+        return _escaped_mark.sub(lambda found: bytes([found[1][0] - 0x40]), row) if _ESCAPE in row else row
 
     def _translation(self, translations: bytes) -> bytes:
         _, found, rest = translations.partition(self._language_mark)
@@ -140,9 +199,13 @@ class _SharedCells(dict[bytes, bytes]):
     def _make(self, kind: str, key: str) -> bytes:
         if kind == _COUNTRIES:
             ids = map(int, filter(None, key.split(",")))
-            return encode_cells(*country_cells(self._reference_data.countries_json(self._language, ids)))
+            countries = _decode_countries(self._reference_data.countries_json(self._language, ids))
+            columns = [[getattr(each, name) for each in countries] for name in CountryFields.__struct_fields__]
+            return _text_cells(*map(join_values, columns))
         if kind == _TYPE:
-            return encode_cells(*type_cells(self._reference_data.type_json(self._language, int(key))))
+            dtype = _decode_type(self._reference_data.type_json(self._language, int(key)))
+            original = dtype.translation_module_original_language
+            return _text_cells(dtype.id, dtype.name, to_plain_text(dtype.summary), original)
         return encode_cells(translate(SEVERITY_NAMES[int(key)], self._language))
 
 

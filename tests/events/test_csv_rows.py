@@ -5,21 +5,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fieldgate.events.csv_rows import COLUMNS, build_row_template
 from fieldgate.events.document_templates import build_list_template
 from fieldgate.events.model import Event
-from fieldgate.events.record_shapes import COLUMNS, to_rows
-from fieldgate.events.row_templates import NO_TEMPLATE, build_row_template
 from fieldgate.events.stored_documents import DocumentRenderer, RecordShape, build_document
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
 from fieldgate.http.response.csv_safe import decode_csv, encode_csv
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
+from tests.events.record_rows import to_rows
 from tests.events.samples import COUNTRIES, TYPES, event_lists, localized_texts
 from tests.events.test_derived_tables import FULL_EVENT
 
 SCOPES = (PUBLIC_SCOPE, FULL_SCOPE, ViewerScope(frozenset({1, 3}), frozenset({14})))
 # Formulas, quotes, line ends, HTML, and the marks of templates.
-HOSTILE = "=+-@＝﹣'\",;\r\n\t <p>&amp;é\x00\x01\x02\x03\x04\x05\x06\x08\x0b\x1c\x1fc1d:"
+HOSTILE = "=+-@＝﹣'\",;\r\n\t <p>&amp;é\x00\x01\x02\x03\x04\x05\x06\x08\x0b\x1a\x1c\x1fc1d:"
 hostile_texts = st.text(alphabet=HOSTILE, max_size=8)
 REFERENCE_DATA = ReferenceData(
     [
@@ -76,10 +76,11 @@ def test_usual_events_have_a_row_template(events: list[Event]) -> None:
         assert len(row) == len(COLUMNS)
 
 
-@pytest.mark.parametrize("mark", "\x03\x04\x05\x06\x08\x0b", ids=ascii)
+@pytest.mark.parametrize("mark", "\x03\x04\x05\x06\x08\x0b\x1a\x1c", ids=ascii)
 @pytest.mark.parametrize("field", ["name", "summary", "glide", "slug"])
-def test_marks_in_texts_leave_no_row_template(field: str, mark: str) -> None:
-    assert build_row_template(FULL_EVENT) != NO_TEMPLATE
-    text = f"a{mark}b"
+def test_marks_of_templates_in_texts(field: str, mark: str) -> None:
+    text = f"a{mark}C{mark}"
     changed = msgspec.structs.replace(FULL_EVENT, **{field: {"fr": text} if field in ("name", "summary") else text})
-    assert build_row_template(changed) == NO_TEMPLATE
+    renderer = DocumentRenderer(REFERENCE_DATA, Language.ENGLISH)
+    expected = row_of_record(renderer, changed, FULL_SCOPE)
+    assert renderer.render_joined_rows([build_document(changed)], FULL_SCOPE) == expected
