@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from babel.lists import format_list
 from babel.numbers import format_decimal
 
-from fieldgate.events.export.file_context import FileContext
-from fieldgate.events.export.record_fields import FeedEvent, decode_event
+from fieldgate.events.export.file_context import FeedEvent, FileContext, decode_event
 from fieldgate.events.plain_text import to_plain_text
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.i18n.messages import Message, translate

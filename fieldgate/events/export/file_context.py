@@ -1,4 +1,4 @@
-"""What a page or an export in a file format depends on, besides its records."""
+"""What files are made from: the context of a page or an export, and the fields of records that feeds need."""
 
 import msgspec
 
@@ -20,3 +20,41 @@ class FileContext(msgspec.Struct, frozen=True, kw_only=True):
 
     def event_url(self, id_: int) -> str:
         return f"{self.base_url}/api/v2/event/{id_}/"
+
+
+class FeedCountry(msgspec.Struct):
+    id: int
+    name: str
+    iso3: str | None
+    region: int | None
+
+
+class FeedType(msgspec.Struct):
+    id: int
+    name: str
+
+
+class FeedAppeal(msgspec.Struct):
+    amount_requested: float
+    amount_funded: float
+
+
+class FeedEvent(msgspec.Struct):
+    """The fields of list records that feeds and GeoJSON need; the decoder skips the others."""
+
+    id: int
+    name: str
+    summary: str
+    dtype: FeedType | None
+    countries: list[FeedCountry]
+    appeals: list[FeedAppeal]
+    num_affected: int | None
+    ifrc_severity_level: int
+    ifrc_severity_level_display: str
+    glide: str
+    disaster_start_date: str
+    created_at: str
+    updated_at: str
+
+
+decode_event = msgspec.json.Decoder(FeedEvent).decode

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from fieldgate.events.export.file_context import FileContext
-from fieldgate.events.export.record_fields import FeedCountry, FeedEvent, decode_event
+from fieldgate.events.export.file_context import FeedCountry, FeedEvent, FileContext, decode_event
 from fieldgate.events.plain_text import to_plain_text
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.reference.positions import Position, country_position

@@ -21,7 +21,7 @@ _START_FILTERS = tuple(_START + suffix for suffix in TIMESTAMP_SUFFIXES)
 _LAST_MICROSECOND = Timestamp.pack(Timestamp.unpack(0).replace(year=9999, month=12, day=31)) + 24 * 3600 * 10**6 - 1
 
 
-class QueryNarrower:
+class EntryQueries:
     """Makes queries from the filters of a request."""
 
     def __init__(self, params: Mapping[str, str], filters: EventFilters, reference_data: ReferenceData) -> None:

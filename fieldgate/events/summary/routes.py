@@ -7,7 +7,7 @@ from pyroaring import BitMap
 from fieldgate.db import Snapshot
 from fieldgate.events.routes import DEPENDS_ON, PATH, TAG, ListFilters
 from fieldgate.events.search.event_search import EventSearch, EventState
-from fieldgate.events.summary.narrowing import QueryNarrower
+from fieldgate.events.summary.entry_queries import EntryQueries
 from fieldgate.events.summary.schemas import EventSummary
 from fieldgate.events.summary.summarize import summarize
 from fieldgate.events.visibility import ViewerScope, audience_key, viewer_scope
@@ -82,9 +82,9 @@ async def event_summary(
 ) -> VersionedRecord:
     scope = viewer_scope(caller, (await search.current(versions)).reference_data)
     state, selection = await search.read(lambda state, snapshot: _select(state, query, scope, snapshot), versions)
-    narrower = QueryNarrower(request.query_params, query, state.reference_data)
+    queries = EntryQueries(request.query_params, query, state.reference_data)
     is_large = len(selection) > SUMMARIZE_IN_THREAD_THRESHOLD
-    summary = await run_in_thread_if(is_large, summarize, state.context, selection, narrower, language)
+    summary = await run_in_thread_if(is_large, summarize, state.context, selection, queries, language)
     return VersionedRecord(summary, state.versions)
 
 

@@ -15,7 +15,7 @@ from fieldgate.events.search import int_arrays
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.store import EventStore
-from fieldgate.events.summary.narrowing import QueryNarrower
+from fieldgate.events.summary.entry_queries import EntryQueries
 from fieldgate.events.summary.schemas import EventSummary
 from fieldgate.events.summary.summarize import summarize
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
@@ -70,7 +70,7 @@ async def summary_of(search: EventSearch, filters: EventFilters | None = None) -
     state = await search.current()
     asked_for = filters or EventFilters()
     selection = await state.selection(asked_for, PUBLIC_SCOPE)
-    return summarize(state.context, selection, QueryNarrower({}, asked_for, state.reference_data), Language.ENGLISH)
+    return summarize(state.context, selection, EntryQueries({}, asked_for, state.reference_data), Language.ENGLISH)
 
 
 class SummaryHarness(SearchHarness):
@@ -85,8 +85,8 @@ class SummaryHarness(SearchHarness):
         asked_for, scope, language = question
         state = await self.readers[0].current()
         selection = await state.selection(asked_for, scope)
-        narrower = QueryNarrower(to_params(asked_for), asked_for, state.reference_data)
-        summary = msgspec.to_builtins(summarize(state.context, selection, narrower, language))
+        queries = EntryQueries(to_params(asked_for), asked_for, state.reference_data)
+        summary = msgspec.to_builtins(summarize(state.context, selection, queries, language))
         chosen = self._found(asked_for, scope, state.reference_data)
         expected = expected_summary(chosen, state.reference_data, language)
         assert without_queries(summary) == msgspec.to_builtins(expected.fields)
