@@ -143,7 +143,7 @@ def build_app(
 
     For tests: `extra_operations` are added to those of the service, and `openapi` is the document of all, if it exists.
     """
-    database = Database(settings.database)
+    database = Database(settings.database, is_pooled=settings.database_pooler)
     data_versions = DataVersions(database)
     account_store = AccountStore(database, data_versions)
     passwords = passwords or Passwords()

@@ -49,6 +49,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     database_url: Annotated[
         str, Meta(description="`postgresql://…` or `sqlite:///…`; empty: SQLite in the data folder.")
     ] = ""
+    database_pooler: Annotated[
+        bool, Meta(description="A connection pooler such as PgBouncer is in front of PostgreSQL.")
+    ] = False
     host: Annotated[str, Meta(description="Address to bind to.")] = "127.0.0.1"
     port: Annotated[int, Meta(description="Port to bind to.")] = 8000
     base_url: Annotated[
@@ -280,6 +283,7 @@ def _parse_log_level(text: str) -> str:
 
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "data": Path,
+    "database_pooler": _parse_bool,
     "port": _integer_between(0, 65535),
     "base_url": _parse_url,
     "allowed_hosts": _parse_list,

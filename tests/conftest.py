@@ -151,7 +151,7 @@ async def run_service(
     base_url: str = BASE_URL,
     fetcher: URLFetcher | None = None,
 ) -> AsyncIterator[Service]:
-    database = Database(settings.database)
+    database = Database(settings.database, is_pooled=settings.database_pooler)
     await prepare_database(database)
     app = build_app(
         settings,

@@ -24,6 +24,11 @@ async def prepare_database(database: Database) -> None:
     await upgrade(database)
 
 
+def address_of(database: Database) -> str:
+    """The URL that opens the database again."""
+    return f"sqlite:///{database.url.database}" if database.is_sqlite else database.postgres_dsn
+
+
 @asynccontextmanager
 async def postgres_database(address: str, is_empty: bool) -> AsyncIterator[str]:
     """Create a database on the server, with or without tables, and return its URL."""

@@ -17,6 +17,7 @@ from fieldgate.cli.serve import serve
 from fieldgate.cli.tokens import token
 from fieldgate.cli.users import user
 from fieldgate.cli.worker import worker
+from fieldgate.db.errors import UnexpectedPooler
 from fieldgate.db.outages import outage_of
 from fieldgate.settings import unknown_variables
 
@@ -32,6 +33,8 @@ class CommandGroup(click.Group):
             if outage is not None:
                 reason = str(getattr(error, "orig", None) or error) or outage.log_text
                 raise click.ClickException(f"The database cannot be reached: {reason}") from None
+            if isinstance(error, UnexpectedPooler):
+                raise click.ClickException(str(error)) from None
             if isinstance(error, DBAPIError):
                 raise click.ClickException(f"The database cannot be used: {error.orig}") from None
             raise

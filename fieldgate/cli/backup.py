@@ -82,9 +82,7 @@ def _require_sqlite(settings: Settings, action: str, postgres_command: str, file
 
 
 def _refer_to(settings: Settings, action: str, postgres_command: str, file: Path) -> NoReturn:
-    url = PostgresURL.parse(settings.database)
-    options = {name: value for name, value in url.options.items() if name != "sslpassword"}
-    address = url._replace(password="", options=options).to_text(hide_password=False)
+    address = PostgresURL.parse(settings.database).without_secrets().text
     command = postgres_command.format(file=shlex.quote(str(file)), url=shlex.quote(address))
     raise click.ClickException(
         f"The database is PostgreSQL. To {action}, use its own tools, which ask for the password or read it from "

@@ -103,7 +103,7 @@ def connect(settings: Settings, *, creates: bool, accepts_any: bool = False) -> 
             _check_identity(file, settings)  # first: it says so if there was a database
         if file is not None and not creates and not (file.is_file() and file.stat().st_size):
             raise _missing_database(settings, f"There is no database at {file.absolute()}.")
-        return Database(settings.database)
+        return Database(settings.database, is_pooled=settings.database_pooler)
     except (ValueError, ArgumentError) as error:
         raise click.ClickException(f"FIELDGATE_DATABASE_URL: {error}") from None
     except OSError as error:
@@ -163,7 +163,7 @@ def database_address(data: Path | None) -> str:
     file = sqlite_file(url)
     if file is not None:
         return str(file.absolute())
-    return PostgresURL.parse(url).to_text(hide_password=True, with_options=False)
+    return PostgresURL.parse(url).address
 
 
 def with_account_store(

@@ -76,7 +76,7 @@ async def _examine(data: Path | None, port: int | None, *, is_online: bool) -> l
     if file is not None:
         findings += [*check_files(file, settings.data_option), *check_disk(file.parent), *check_backup(file, now())]
     if file is None or (file.is_file() and file.stat().st_size):
-        database = Database(settings.database)
+        database = Database(settings.database, is_pooled=settings.database_pooler)
         try:
             findings += await check_database(database)
         finally:

@@ -42,8 +42,6 @@ from fieldgate.db.tables import Timestamp, now
 if TYPE_CHECKING:
     import asyncpg  # not at run time: not loaded when SQLite is used
 
-    from fieldgate.db.postgres_connections import PostgresConnector
-
 BUSY_TIMEOUT_MS = 10_000  # how long an SQLite writer waits for another one
 MAX_POOL_CONNECTIONS = 8  # per process, for PreparedQuery; the SQLAlchemy engine has its own pool
 ENGINE_CACHED_STATEMENTS = 100  # of a connection of the engine; its default
@@ -63,10 +61,14 @@ _SQLITE_PRAGMAS = (
 
 
 class Database:
-    def __init__(self, database_url: str, *, command_timeout: float | None = COMMAND_TIMEOUT) -> None:
+    def __init__(
+        self, database_url: str, *, is_pooled: bool = False, command_timeout: float | None = COMMAND_TIMEOUT
+    ) -> None:
+        """`is_pooled`: a connection pooler is in front of PostgreSQL, so that sessions keep no state."""
         self.url = _driver_url(database_url)
         file = sqlite_file(database_url)
         self.is_sqlite = file is not None
+        self.is_pooled = is_pooled and not self.is_sqlite
         self.identity = KnownIdentity()
         self._files = SqliteFiles(str(self.url.database), self.identity)
         if file is not None:
@@ -74,12 +76,11 @@ class Database:
             engine_url = self.url
             options: dict[str, Any] = {"connect_args": _SQLITE_OPTIONS}
         else:
-            # The engine opens no connections of its own: it does not read URLs as PostgreSQL's programs do.
-            engine_url = make_url("postgresql+asyncpg://")
+            # The engine opens no connections of its own: it cannot read URLs with several hosts.
+            engine_url = self.url
             options = {"pool_pre_ping": True, "pool_timeout": CONNECT_TIMEOUT}
             self._postgres_url = PostgresURL.parse(database_url)
             self._command_timeout = command_timeout
-            self._connector: PostgresConnector | None = None
         # Errors are logged, and parameters of a failing statement can be secret.
         self._engine = create_async_engine(engine_url, hide_parameters=True, **options)
         if self.is_sqlite:
@@ -272,7 +273,11 @@ class Database:
 
     async def connect(self, *_: object, **__: object) -> "asyncpg.Connection":
         """Open a connection of the driver. Arguments, which pools pass, are ignored: the URL holds all options."""
-        connection = await self._postgres_connector().connect()
+        from fieldgate.db.postgres_connections import open_connection
+
+        connection = await open_connection(
+            self._postgres_url.text, is_pooled=self.is_pooled, command_timeout=self._command_timeout
+        )
         try:
             self.identity.check(await _postgres_identity(connection))
         except BaseException:
@@ -280,40 +285,22 @@ class Database:
             raise
         return connection
 
-    def _postgres_connector(self) -> "PostgresConnector":
-        if self._connector is None:
-            from fieldgate.db.postgres_connections import PostgresConnector
-
-            self._connector = PostgresConnector(self._postgres_url, self._command_timeout)
-        return self._connector
-
     def _connect_engine(self, dialect: Any, *_: object) -> Any:
         """Open a connection for the engine, which has a cache of prepared statements, too. A pooler forbids it."""
-        connector = self._postgres_connector()
-        while True:
-            is_pooled = connector.is_pooled
-            size = 0 if is_pooled else ENGINE_CACHED_STATEMENTS
-            connection = dialect.dbapi.connect(async_creator_fn=self.connect, prepared_statement_cache_size=size)
-            if connector.is_pooled is is_pooled:
-                return connection
-            connection.close()
-
-    @property
-    def is_pooled(self) -> bool:
-        """Whether a connection pooler is between this process and PostgreSQL, so that sessions keep no state."""
-        return not self.is_sqlite and self._connector is not None and self._connector.is_pooled
+        size = 0 if self.is_pooled else ENGINE_CACHED_STATEMENTS
+        return dialect.dbapi.connect(async_creator_fn=self.connect, prepared_statement_cache_size=size)
 
     @property
     def postgres_dsn(self) -> str:
         """The URL in the form that PostgreSQL's own tools use."""
-        return self._postgres_url.to_text(hide_password=False)
+        return self._postgres_url.text
 
     @property
     def address(self) -> str:
         """For messages: the path of an SQLite file, or the URL of a PostgreSQL database without its password."""
         if self.is_sqlite:
             return str(Path(str(self.url.database)).absolute())
-        return self._postgres_url.to_text(hide_password=True, with_options=False)
+        return self._postgres_url.address
 
     async def close(self) -> None:
         if self._group_committer is not None:
@@ -342,16 +329,11 @@ def sqlite_file(database_url: str) -> Path | None:
 
 
 def _driver_url(database_url: str) -> URL:
-    """The URL with the driver, for SQLAlchemy. `ValueError`, without the password, if it is for neither database."""
+    """The URL for SQLAlchemy, which chooses the driver. `ValueError`, without the password, if it is for none."""
     scheme = database_url.partition("://")[0].partition("+")[0]
     if scheme in {"postgresql", "postgres"}:
-        parts = PostgresURL.parse(database_url)
-        hosts, ports = zip(*parts.hosts, strict=True) if parts.hosts else ((), ())
-        places = {"host": ",".join(hosts), "port": ",".join(map(str, ports))} if hosts else {}
-        return URL.create(
-            "postgresql+asyncpg", parts.user or None, parts.password or None, database=parts.database,
-            query={**parts.options, **places},
-        )  # fmt: skip
+        PostgresURL.parse(database_url)
+        return make_url("postgresql+asyncpg://")
     if "://" not in database_url:
         raise ValueError("sqlite:///… or postgresql://… is needed.")
     url = make_url(database_url)

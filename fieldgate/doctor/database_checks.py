@@ -9,6 +9,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.exc import DBAPIError
 
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
+from fieldgate.db.errors import UnexpectedPooler
 from fieldgate.db.outages import outage_of
 from fieldgate.db.schema import read_state
 from fieldgate.db.tables import now
@@ -31,7 +32,7 @@ async def check_database(database: Database) -> list[Finding]:
             async for finding in _check_content(database):
                 findings.append(finding)
     except Exception as found:
-        if not is_unavailable(found) and not isinstance(found, DBAPIError):
+        if not is_unavailable(found) and not isinstance(found, DBAPIError | UnexpectedPooler):
             raise
         outage = outage_of(found)
         reason = str(getattr(found, "orig", None) or found) or (outage.log_text if outage else "no reason is known")

@@ -30,6 +30,7 @@ from fieldgate.db.copy_database import (
 from fieldgate.db.identity_marker import read_marker
 from fieldgate.db.schema import REQUIRED_REVISION, SchemaStatus, current_revision, read_state, upgrade
 from tests.conftest import new_database
+from tests.databases import address_of
 from tests.db.generated_rows import generate_rows
 
 TABLES = metadata.sorted_tables
@@ -204,7 +205,7 @@ async def test_source_that_changes_meanwhile(pair: Pair) -> None:
 
 async def copy_while_the_source_changes(pair: Pair, *, live: bool) -> None:
     """Commit a change of the source, from another process, as soon as the first table is copied."""
-    url = pair.source.url.render_as_string(hide_password=False)
+    url = address_of(pair.source)
 
     def change(step: str) -> None:
         if step.startswith("copying assets"):

@@ -81,6 +81,7 @@ class Site:
         port = None if self._server is None else self._server.port
         environment = {
             "FIELDGATE_DATABASE_URL": self.database_url,
+            "FIELDGATE_DATABASE_POOLER": str(self.bouncer is not None),
             "FIELDGATE_LOG_LEVEL": "error",
             "FIELDGATE_ACCESS_LOG": "false",
             "FIELDGATE_IMPORT_LEASE": IMPORT_LEASE,

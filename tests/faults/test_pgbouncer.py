@@ -3,17 +3,20 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from sqlalchemy import bindparam, literal, select
 
 from fieldgate.db import Database, DataVersions, PreparedQuery, snapshot
+from fieldgate.db.errors import UnexpectedPooler
 from fieldgate.db.schema import upgrade
 from fieldgate.db.tables import topic_versions
 from tests.conftest import StartService
 from tests.events.event_service import EVENTS
 from tests.faults.postgres_cluster import PgBouncer, PostgresCluster
 from tests.faults.trial_report import TrialReport, TrialResult
+from tests.processes import free_port, run_command
 
 CLIENTS = 12
 ROUNDS = 40
@@ -29,7 +32,7 @@ def cluster() -> Iterator[PostgresCluster]:
 @pytest.fixture
 async def bouncer(cluster: PostgresCluster) -> AsyncIterator[PgBouncer]:
     with PgBouncer(cluster.primary, system_user=cluster.system_user, pool_size=3) as bouncer:
-        database = Database(bouncer.url("app"))
+        database = Database(bouncer.url("app"), is_pooled=True)
         await upgrade(database)
         await database.close()
         yield bouncer
@@ -37,7 +40,7 @@ async def bouncer(cluster: PostgresCluster) -> AsyncIterator[PgBouncer]:
 
 async def test_statements_of_many_clients_never_mix(bouncer: PgBouncer, trial_report: TrialReport) -> None:
     """The driver sends a statement and its values in two steps; another client's statement must not come between."""
-    databases = [Database(bouncer.url("app")) for _ in range(CLIENTS)]
+    databases = [Database(bouncer.url("app"), is_pooled=True) for _ in range(CLIENTS)]
 
     async def query(number: int, database: Database) -> int:
         find = PreparedQuery(database, select(literal(number), bindparam("value", type_=topic_versions.c.version.type)))
@@ -49,7 +52,6 @@ async def test_statements_of_many_clients_never_mix(bouncer: PgBouncer, trial_re
         return ROUNDS * 2
 
     counts = await asyncio.gather(*(query(number, database) for number, database in enumerate(databases)))
-    assert all(database.is_pooled for database in databases)
     for database in databases:
         await database.close()
     trial_report.add(
@@ -62,16 +64,20 @@ async def test_statements_of_many_clients_never_mix(bouncer: PgBouncer, trial_re
     )
 
 
-async def test_direct_connection_is_not_taken_for_a_pooler(cluster: PostgresCluster) -> None:
-    database = Database(cluster.primary.url("app"))
-    connection = await database.connect()
-    assert not database.is_pooled
-    await connection.close()
-    await database.close()
+async def test_pooler_without_the_setting_is_refused(bouncer: PgBouncer, tmp_path: Path) -> None:
+    for arguments in (("serve",), ("user", "list")):
+        environment = {"FIELDGATE_DATABASE_URL": bouncer.url("app"), "FIELDGATE_PORT": str(free_port())}
+        done = await asyncio.to_thread(run_command, *arguments, data=tmp_path, environment=environment)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == f"Error: {UnexpectedPooler()}\n"
+        assert "FIELDGATE_DATABASE_POOLER=true" in done.stderr
+    environment["FIELDGATE_DATABASE_POOLER"] = "true"
+    done = await asyncio.to_thread(run_command, "user", "list", data=tmp_path, environment=environment)
+    assert done.returncode == 0, done.stderr
 
 
 async def test_snapshots_see_one_state(bouncer: PgBouncer) -> None:
-    database, other = Database(bouncer.url("app")), Database(bouncer.url("app"))
+    database, other = Database(bouncer.url("app"), is_pooled=True), Database(bouncer.url("app"), is_pooled=True)
     versions = DataVersions(other)
     topics = select(topic_versions.c.version).where(topic_versions.c.topic == "seen")
     async with snapshot(database) as state:
@@ -90,7 +96,7 @@ async def test_versions_of_other_processes_are_exact_and_the_log_is_quiet(
     bouncer: PgBouncer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    reader, writer = Database(bouncer.url("app")), Database(bouncer.url("app"))
+    reader, writer = Database(bouncer.url("app"), is_pooled=True), Database(bouncer.url("app"), is_pooled=True)
     reading, writing = DataVersions(reader), DataVersions(writer)
     await reading.start()
     for _ in range(20):
@@ -107,7 +113,7 @@ async def test_versions_of_other_processes_are_exact_and_the_log_is_quiet(
 async def test_service_works_and_survives_a_restart_of_pgbouncer(
     start: StartService, bouncer: PgBouncer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with start(database_url=bouncer.url("app")) as service:
+    async with start(database_url=bouncer.url("app"), database_pooler=True) as service:
         token = await service.create_token(is_superuser=True)
         headers = {"Authorization": f"Token {token}"}
         from fieldgate.events.store import EventStore

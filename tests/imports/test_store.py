@@ -19,6 +19,7 @@ from fieldgate.imports.store import COMPLETE, ImportStore, Job, LostLease
 from fieldgate.imports.tables import imports
 from fieldgate.imports.upload import IdempotencyKeyReused, parse_upload
 from fieldgate.pagination import PageRequest
+from tests.databases import address_of
 from tests.imports.workbooks import xlsx
 
 LEASE = timedelta(seconds=30)
@@ -46,7 +47,7 @@ async def finish(database: Database, store: ImportStore, job: Job) -> None:
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 async def test_creation_times_are_in_commit_order(database: Database, store: ImportStore) -> None:
     """Only SQLite serializes writers, so only there ids and times are in the same order."""
-    other = Database(database.url.render_as_string())
+    other = Database(address_of(database))
     user_id = await create_user(database)
     async with database._write_lock:
         waiting = [asyncio.create_task(create_import(store, user_id, f"f{n}")) for n in range(4)]

@@ -18,6 +18,7 @@ from fieldgate.reference.name_orders import NameOrder, name_order_rows, ordered_
 from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.reference.tables import countries, name_orders
+from tests.databases import address_of
 
 NAMES = st.dictionaries(st.integers(1, 300), st.text(min_size=1, max_size=12), max_size=12)
 
@@ -111,7 +112,7 @@ async def main():
 asyncio.run(main())
 print("icu" in sys.modules)
 """
-    url = database.url.render_as_string(hide_password=False)
+    url = address_of(database)
     arguments = [sys.executable, "-c", script, url]
     output = await asyncio.to_thread(subprocess.run, arguments, check=True, capture_output=True, text=True)
     assert output.stdout.strip() == "False"
