@@ -31,12 +31,12 @@ from fieldgate_client.errors import (
     UnknownName,
     UnsupportedByServer,
 )
-from fieldgate_client.form_import import ImportFailed, ImportTimeout
+from fieldgate_client.forms import ImportFailed, ImportTimeout
+from fieldgate_client.list_query import ChangesUnknown
 from fieldgate_client.records import Asset, Country, Event, Import, Permission
 from fieldgate_client.retries import RetryPolicy
 from fieldgate_client.server_url import InvalidURL
 from fieldgate_client.sharing_records import SharingIncomplete
-from fieldgate_client.since import ChangesUnknown
 from fieldgate_client.version import __version__
 
 __all__ = [

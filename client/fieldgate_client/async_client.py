@@ -16,18 +16,24 @@ from typing import Any
 
 import msgspec
 
-from fieldgate_client import form_download, form_import, sharing
+from fieldgate_client import forms, sharing
 from fieldgate_client.connection import Connection, ConnectionOptions
 from fieldgate_client.filters import FilterValue, encode_filters
-from fieldgate_client.form_import import ImportProgress, ImportResult, UploadProgress
-from fieldgate_client.list_query import DEFAULT_CONCURRENCY, DEFAULT_PAGE_SIZE, PAGE_NAMES, ListQuery
+from fieldgate_client.forms import ImportProgress, ImportResult, UploadProgress
+from fieldgate_client.list_query import (
+    CHANGED_SINCE,
+    DEFAULT_CONCURRENCY,
+    DEFAULT_PAGE_SIZE,
+    PAGE_NAMES,
+    ListQuery,
+    parse_since,
+)
 from fieldgate_client.lists import AsyncRecordList
 from fieldgate_client.names import NameResolver, split_filters
 from fieldgate_client.records import Asset, Event, Import, Permission
 from fieldgate_client.response_body import ByteProgress
 from fieldgate_client.server_url import resolve_address
 from fieldgate_client.sharing_records import Explanation, SharingResult, WhatIf
-from fieldgate_client.since import CHANGED_SINCE, parse_since
 
 
 class AsyncClient:
@@ -144,21 +150,21 @@ class AsyncClient:
         With `destination` (an asset, uid or URL) the form becomes a new version of that asset. `on_progress` gets the
         bytes sent and their number, `on_status` the import each time it is looked at. `timeout` is for the waiting.
         """
-        upload = form_import.read_upload(path, destination, name=name, library=library, desired_type=desired_type)
-        uid = await form_import.send_form(self.connection, upload, self.language, on_progress)
+        upload = forms.read_upload(path, destination, name=name, library=library, desired_type=desired_type)
+        uid = await forms.send_form(self.connection, upload, self.language, on_progress)
         return await self.wait_for_import(uid, timeout=timeout, on_status=on_status)
 
     async def wait_for_import(
         self, uid: str, *, timeout: float | None = None, on_status: ImportProgress | None = None
     ) -> ImportResult:
         """Wait until an import has ended, for example after `ImportTimeout`."""
-        return await form_import.wait_for_import(self.connection, uid, self.language, timeout, on_status)
+        return await forms.wait_for_import(self.connection, uid, self.language, timeout, on_status)
 
     async def download_form(
         self, asset: Asset | str, path: str | Path, *, on_progress: ByteProgress | None = None
     ) -> Path:
         """Save a form as an xlsx file, for example to translate it and import it again."""
-        return await form_download.download_form(self.connection, asset, path, on_progress)
+        return await forms.download_form(self.connection, asset, path, on_progress)
 
     async def share(
         self,

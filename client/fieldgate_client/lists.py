@@ -21,10 +21,9 @@ from fieldgate_client.exports.output_file import OutputFile, Target
 from fieldgate_client.exports.table import Table, load_library, to_lines
 from fieldgate_client.exports.xlsx import MAX_SHEET_RECORDS, write_xlsx
 from fieldgate_client.filters import format_timestamp
-from fieldgate_client.list_query import ListQuery
+from fieldgate_client.list_query import ListQuery, next_since, since_parameters
 from fieldgate_client.records import DeletedEvent
 from fieldgate_client.server_url import API_ROOT
-from fieldgate_client.since import next_since, since_parameters
 from fieldgate_client.walk import WalkReport
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from fieldgate_client import Client, InvalidRequest, NotFound, UnexpectedResponse, form_import
+from fieldgate_client import Client, InvalidRequest, NotFound, UnexpectedResponse, forms
 from openpyxl import load_workbook
 
 from tests.client.fieldgate_service import ClientService, import_worker
@@ -19,7 +19,7 @@ from tests.imports.workbooks import xlsx
 
 @pytest.fixture
 async def site(start: StartService, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ClientService]:
-    monkeypatch.setattr(form_import, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(forms, "FIRST_PAUSE", 0.01)
     async with start() as service, import_worker(service):
         yield ClientService(service)
 

@@ -18,7 +18,7 @@ from fieldgate_client import (
     UnexpectedResponse,
     UnknownName,
     UnsupportedByServer,
-    form_import,
+    forms,
 )
 from fieldgate_client.sharing_records import SharingStep
 
@@ -33,14 +33,14 @@ ASSIGNMENTS = "/api/v2/assets/aForm/permission-assignments/"
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(form_import, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(forms, "FIRST_PAUSE", 0.001)
 
 
 @pytest.fixture
 def kobo() -> Iterator[KoboForms]:
-    forms = KoboForms()
-    with forms.server:
-        yield forms
+    stand_in = KoboForms()
+    with stand_in.server:
+        yield stand_in
 
 
 @pytest.fixture

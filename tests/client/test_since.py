@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 from fieldgate_client.errors import FieldgateError
-from fieldgate_client.since import ChangesUnknown, parse_since
+from fieldgate_client.list_query import ChangesUnknown, parse_since
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 from fieldgate_client.errors import IncompleteList
 from fieldgate_client.walk import Walk, WalkOptions
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.client.changing_list import ChangingList
@@ -68,6 +68,7 @@ steps = st.lists(
 )
 
 
+@settings(max_examples=40)
 @given(steps, st.integers(1, 60), st.integers(1, 8), st.integers(1, 8), st.booleans(), st.integers(2, 9))
 async def test_fieldgate_lists_that_change(
     changes: list[list[tuple[object, ...]]],
@@ -90,6 +91,7 @@ async def test_fieldgate_lists_that_change(
     assert walk.report.proof in ("unchanged", "ordered")
 
 
+@settings(max_examples=40)
 @given(steps, st.integers(1, 60), st.integers(2, 20), st.integers(1, 8))
 async def test_other_lists_that_change_are_repaired_or_reported(
     changes: list[list[tuple[object, ...]]], number: int, page_size: int, concurrency: int
@@ -118,7 +120,7 @@ async def test_deletions_during_the_walk_are_noticed_without_versions() -> None:
 async def test_a_list_without_a_total_order() -> None:
     """Ties are returned in any order, as by one of the live systems: records repeat and others are left out."""
     passes = []
-    for seed in range(20):
+    for seed in range(8):
         ranks = {id_: id_ // 20 for id_ in range(1000)}
         source = ChangingList(ranks, has_version=False, is_fieldgate=False, is_total=False, seed=seed)
         walk = Walk(source, WalkOptions(50, 4))
@@ -126,10 +128,11 @@ async def test_a_list_without_a_total_order() -> None:
             assert sorted(await read(walk)) == [*range(1000)]
             passes.append(walk.report.passes)
         assert (walk.report.received == 1000) == bool(walk.report.proof)
-    assert len(passes) > 15, "most are complete after some passes"
+    assert len(passes) > 5, "most are complete after some passes"
     assert max(passes) > 1, "one pass is not enough for all"
 
 
+@settings(max_examples=40)
 @given(steps, st.integers(0, 60), st.integers(0, 30), st.integers(0, 40), st.integers(1, 8), st.integers(1, 8))
 async def test_slices_of_lists_that_change(
     changes: list[list[tuple[object, ...]]], number: int, start: int, length: int, page_size: int, concurrency: int
@@ -159,6 +162,7 @@ async def test_a_loss_that_the_count_does_not_show(page_size: int) -> None:
     assert source.always - {39} <= {*await read(Walk(source, WalkOptions(page_size, 1)))}
 
 
+@settings(max_examples=40)
 @given(steps, st.integers(1, 60), st.integers(2, 8), st.integers(0, 1000))
 async def test_a_fixed_order_is_not_trusted_on_other_servers(
     changes: list[list[tuple[object, ...]]], number: int, page_size: int, seed: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from fieldgate_client import errors
-from fieldgate_client.form_import import ImportFailed
+from fieldgate_client.forms import ImportFailed
 from fieldgate_client.server_url import InvalidURL, parse_list_url
 from fieldgate_client.sharing_records import SharingIncomplete
 

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from fieldgate_client.cli.exit_codes import ExitCode, UsageError
-from fieldgate_client.cli.output import ProgressDisplay, TerminalFile, show_progress
+from fieldgate_client.cli.output import Progress, TerminalFile, show_progress
 from fieldgate_client.cli.session import (
     FILES,
     LONG_RETRIES,
@@ -229,9 +229,7 @@ def open_list(client: Client, path: str, filters: dict[str, Any], since: str | N
         raise UsageError(str(error)) from None
 
 
-def write_file(
-    records: RecordList[Any], file_format: str, options: argparse.Namespace, progress: ProgressDisplay
-) -> str:
+def write_file(records: RecordList[Any], file_format: str, options: argparse.Namespace, progress: Progress) -> str:
     table: dict[str, Any] = {"columns": chosen_columns(options)} if file_format in TABLE_FORMATS else {}
     if file_format == "csv":
         table["bom"] = options.bom

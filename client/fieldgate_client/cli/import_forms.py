@@ -22,12 +22,10 @@ from fieldgate_client.cli.session import (
 )
 from fieldgate_client.client import Client
 from fieldgate_client.errors import FieldgateError, InvalidRequest
-from fieldgate_client.form_import import ImportFailed, ImportResult, format_problems
+from fieldgate_client.forms import ImportFailed, ImportResult, format_problems
 
 FORM_ENDINGS = frozenset({".xlsx", ".xls", ".xlsm", ".ods", ".csv"})
 POLL_SECONDS = 0.5
-
-Signature = tuple[int, int, int]  # size, time of the last change, number of the file
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -152,7 +150,6 @@ class FormImporter:
 def watch(session: Session, importer: FormImporter, files: list[Path]) -> int:
     """Import at once, then on each save. Only errors of the first import end it."""
     watcher = FileWatcher(files)
-    watcher.start()
     for file in files:
         importer.import_file(file)
     session.output.print(f"Watching {_counted(len(files), 'file')}. Save to import again, Ctrl-C to end.")
@@ -174,38 +171,23 @@ def _counted(count: int, word: str) -> str:
 
 
 class FileWatcher:
-    """Notices when files are saved, by looking at their size and time.
+    """Notices when files are saved, by looking at their content.
 
     Spreadsheet programs write another file and rename it, so that a file can be missing or incomplete for a moment. A
-    change counts when two looks in a row show the same, and the content is another than before.
+    change counts when two looks in a row show the same.
     """
 
     def __init__(self, files: list[Path]) -> None:
-        self._files = files
-        self._seen: dict[Path, Signature | None] = {}
-        self._known: dict[Path, Signature | None] = {}
-        self._contents: dict[Path, bytes] = {}
-
-    def start(self) -> None:
-        """Take the files as they are now as known."""
-        for file in self._files:
-            self._known[file] = self._seen[file] = _signature(file)
-            self._contents[file] = _digest(file)
+        self._known = {file: _digest(file) for file in files}
+        self._seen = dict(self._known)
 
     def poll(self) -> list[Path]:
         """The files that were saved, and have not changed since the poll before."""
         saved = []
-        for file in self._files:
-            before, now = self._seen[file], _signature(file)
-            self._seen[file] = now
-            if now is None or now != before or now == self._known[file] or not now[0]:
-                continue
-            content = _digest(file)
-            if not content or _signature(file) != now:
-                continue  # it is being written
-            self._known[file] = now
-            if content != self._contents[file]:
-                self._contents[file] = content
+        for file, before in self._seen.items():
+            now = self._seen[file] = _digest(file)
+            if now and now == before and now != self._known[file]:
+                self._known[file] = now
                 saved.append(file)
         return saved
 
@@ -216,19 +198,13 @@ def wait_for_changes(watcher: FileWatcher, interval: float = POLL_SECONDS) -> It
         yield from watcher.poll()
 
 
-def _signature(file: Path) -> Signature | None:
-    try:
-        status = file.stat()
-    except OSError:
-        return None
-    return status.st_size, status.st_mtime_ns, status.st_ino
-
-
 def _digest(file: Path) -> bytes:
+    """Nothing for a file that is missing or empty."""
     try:
-        return hashlib.sha256(file.read_bytes()).digest()
+        content = file.read_bytes()
     except OSError:
         return b""
+    return hashlib.sha256(content).digest() if content else b""
 
 
 IMPORT = Command(

@@ -81,77 +81,61 @@ class TerminalFile:
         self._file.flush()
 
 
-class ProgressState:
+class Progress:
     """How far a command is. Pages and retries are reported by the thread of the client."""
 
-    def __init__(self, unit: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self.done = 0
-        self.total: int | None = None
-        self.retries = 0
+    def __init__(self, output: Output, unit: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self.note = output.note
+        self.redraw: Callable[[int, int | None], object] = lambda *_: None
         self._unit = unit
+        self._done = self._retries = 0
+        self._total: int | None = None
         self._clock = clock
         self._began = clock()
         self._last_retry_message: float | None = None
 
     def update(self, done: int, total: int | None) -> None:
-        self.done, self.total = done, total
-
-    def count_retry(self, notice: RetryNotice) -> str:
-        """A message about a repeated request, or nothing if there was one a moment ago."""
-        self.retries += 1
-        now = self._clock()
-        if self._last_retry_message is not None and now - self._last_retry_message < RETRY_SECONDS:
-            return ""
-        self._last_retry_message = now
-        return f"{notice.reason.rstrip('.')}. Trying again in {notice.pause:.1f} s (attempt {notice.attempt} failed)."
-
-    def line(self) -> str:
-        total = "" if self.total is None else f" of {self.total}"
-        retries = f", {self.retries} requests repeated" if self.retries else ""
-        return f"{self._clock() - self._began:.0f} s: {self.done}{total} {self._unit}{retries}"
-
-
-class ProgressDisplay:
-    """What commands report to."""
-
-    def __init__(self, state: ProgressState, note: Callable[[str], None], redraw: Callable[[], None]) -> None:
-        self.state = state
-        self._note = note
-        self._redraw = redraw
-
-    def update(self, done: int, total: int | None) -> None:
-        self.state.update(done, total)
-        self._redraw()
+        self._done, self._total = done, total
+        self.redraw(done, total)
 
     def on_retry(self, notice: RetryNotice) -> None:
-        message = self.state.count_retry(notice)
-        if message:
-            self._note(message)
+        """Tell about a repeated request, unless another one was told a moment ago."""
+        self._retries += 1
+        now = self._clock()
+        if self._last_retry_message is None or now - self._last_retry_message >= RETRY_SECONDS:
+            self._last_retry_message = now
+            reason = notice.reason.rstrip(".")
+            self.note(f"{reason}. Trying again in {notice.pause:.1f} s (attempt {notice.attempt} failed).")
+
+    def line(self) -> str:
+        total = "" if self._total is None else f" of {self._total}"
+        retries = f", {self._retries} requests repeated" if self._retries else ""
+        return f"{self._clock() - self._began:.0f} s: {self._done}{total} {self._unit}{retries}"
 
 
 @contextmanager
-def show_progress(output: Output, unit: str, *, is_quiet: bool = False) -> Iterator[ProgressDisplay]:
+def show_progress(output: Output, unit: str, *, is_quiet: bool = False) -> Iterator[Progress]:
     """Show progress while the block runs. Retries are also reported with `is_quiet`."""
-    state = ProgressState(unit)
+    progress = Progress(output, unit)
     if is_quiet:
-        yield ProgressDisplay(state, output.note, _nothing)
+        yield progress
     elif sys.stderr.isatty() and find_spec("rich") is not None:  # the extra `cli`
-        with _bar(state, output, unit) as display:
-            yield display
+        with _bar(progress, output, unit):
+            yield progress
     else:
-        with _lines(state, output):
-            yield ProgressDisplay(state, output.note, _nothing)
+        with _lines(progress):
+            yield progress
 
 
 @contextmanager
-def _lines(state: ProgressState, output: Output) -> Iterator[None]:
+def _lines(progress: Progress) -> Iterator[None]:
     """Print lines from a thread: the command may be waiting, or busy."""
     interval = float(os.environ.get(LINE_SECONDS_VARIABLE) or LINE_SECONDS)
     ended = threading.Event()
 
     def print_lines() -> None:
         while not ended.wait(interval):
-            output.note(state.line())
+            progress.note(progress.line())
 
     thread = threading.Thread(target=print_lines, daemon=True)
     thread.start()
@@ -163,34 +147,21 @@ def _lines(state: ProgressState, output: Output) -> Iterator[None]:
 
 
 @contextmanager
-def _bar(state: ProgressState, output: Output, unit: str) -> Iterator[ProgressDisplay]:
+def _bar(progress: Progress, output: Output, unit: str) -> Iterator[None]:
+    from rich import progress as rich
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     console = Console(stderr=True)
     columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TextColumn("{task.description}"),
+        rich.TimeElapsedColumn(),
+        rich.TimeRemainingColumn(),
     )
     # Without redirection: standard output may be the file that is written.
-    with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
+    with rich.Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
         task = bar.add_task(unit, total=None)
-
-        def note(text: str) -> None:
-            console.print(output.clean(text), markup=False, highlight=False, soft_wrap=True)
-
-        yield ProgressDisplay(state, note, lambda: bar.update(task, completed=state.done, total=state.total))
-
-
-def _nothing() -> None:
-    pass
+        progress.note = lambda text: console.print(output.clean(text), markup=False, highlight=False, soft_wrap=True)
+        progress.redraw = lambda done, total: bar.update(task, completed=done, total=total)
+        yield

@@ -4,7 +4,7 @@ import io
 import sys
 
 import pytest
-from fieldgate_client.cli.output import RETRY_SECONDS, Output, ProgressState, show_progress
+from fieldgate_client.cli.output import RETRY_SECONDS, Output, Progress, show_progress
 from fieldgate_client.connection import RetryNotice
 
 NOTICE = RetryNotice("https://field.example/ answered 503", 1, 2.0)
@@ -12,26 +12,23 @@ NOTICE = RetryNotice("https://field.example/ answered 503", 1, 2.0)
 
 def test_line() -> None:
     now = 100.0
-    state = ProgressState("records", lambda: now)
-    assert state.line() == "0 s: 0 records"
+    progress = Progress(Output("x"), "records", lambda: now)
+    assert progress.line() == "0 s: 0 records"
     now = 112.4
-    state.update(1000, 1952)
-    assert state.line() == "12 s: 1000 of 1952 records"
-    state.count_retry(NOTICE)
-    assert state.line() == "12 s: 1000 of 1952 records, 1 requests repeated"
+    progress.update(1000, 1952)
+    assert progress.line() == "12 s: 1000 of 1952 records"
+    progress.on_retry(NOTICE)
+    assert progress.line() == "12 s: 1000 of 1952 records, 1 requests repeated"
 
 
-def test_retries_are_reported_but_do_not_flood() -> None:
+def test_retries_are_reported_but_do_not_flood(capsys: pytest.CaptureFixture[str]) -> None:
+    message = "https://field.example/ answered 503. Trying again in 2.0 s (attempt 1 failed).\n"
     now = 0.0
-    state = ProgressState("records", lambda: now)
-    assert state.count_retry(NOTICE) == (
-        "https://field.example/ answered 503. Trying again in 2.0 s (attempt 1 failed)."
-    )
-    now = RETRY_SECONDS - 1
-    assert state.count_retry(NOTICE) == ""
-    now = RETRY_SECONDS
-    assert state.count_retry(NOTICE) != ""
-    assert state.retries == 3
+    progress = Progress(Output("x"), "records", lambda: now)
+    for time, told in ((0.0, message), (RETRY_SECONDS - 1, ""), (RETRY_SECONDS, message)):
+        now = time
+        progress.on_retry(NOTICE)
+        assert capsys.readouterr().err == told
 
 
 class Terminal(io.StringIO):

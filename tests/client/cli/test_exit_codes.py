@@ -3,7 +3,7 @@
 import pytest
 from fieldgate_client import errors
 from fieldgate_client.cli.exit_codes import EXIT_CODES_HELP, ExitCode, UsageError, describe_error
-from fieldgate_client.form_import import ImportFailed
+from fieldgate_client.forms import ImportFailed
 from fieldgate_client.records import Import
 from fieldgate_client.server_url import InvalidURL
 

@@ -16,9 +16,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def watcher(file: Path) -> FileWatcher:
-    watcher = FileWatcher([file])
-    watcher.start()
-    return watcher
+    return FileWatcher([file])
 
 
 def replace(file: Path, content: bytes) -> None:
@@ -72,7 +70,6 @@ def test_files_are_independent(tmp_path: Path) -> None:
     for file in files:
         file.write_bytes(b"first")
     watcher = FileWatcher(files)
-    watcher.start()
     replace(files[1], b"second")
     assert watcher.poll() == []
     replace(files[0], b"second")

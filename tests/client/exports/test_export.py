@@ -245,6 +245,7 @@ def peak_bytes(write: Callable[[Table, BinaryIO], None], records: int, tmp_path:
         tracemalloc.stop()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("write", [write_csv, write_xlsx, arrow.write_parquet])
 def test_memory_does_not_grow_with_the_list(
     write: Callable[[Table, BinaryIO], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

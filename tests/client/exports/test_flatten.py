@@ -59,6 +59,7 @@ def scalars_in(value: Any) -> list[str]:
 
 
 @given(records)
+@settings(max_examples=40)
 @example({"a": {"b.c": 1}, "a.b": {"c": 2}})
 def test_no_value_is_lost(record: dict[str, Any]) -> None:
     row = flatten(record)
@@ -72,7 +73,7 @@ def test_no_value_is_lost(record: dict[str, Any]) -> None:
 
 
 @given(st.lists(records, max_size=4))
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_every_value_has_a_column(several: list[dict[str, Any]]) -> None:
     columns = Columns()
     rows = [flatten(record) for record in several]

@@ -20,7 +20,7 @@ from fieldgate_client.exports.csv_file import write_csv
 from fieldgate_client.exports.flatten import flatten
 from fieldgate_client.exports.table import to_lines
 from fieldgate_client.exports.xlsx import MAX_CELL_UNITS, cell_text, write_xlsx
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from python_calamine import CalamineWorkbook
 
@@ -63,6 +63,7 @@ records = st.lists(
 
 
 @given(records)
+@settings(max_examples=40)
 def test_csv_of_any_records(several: list[dict[str, Any]]) -> None:
     rows = read_csv(file_of(write_csv, several))
     expected = [{csv_text(name): csv_text(cell) for name, cell in flatten(record).items()} for record in several]
@@ -116,6 +117,7 @@ def test_xlsx_with_hostile_values(tmp_path: Path) -> None:
     assert again[10][1] == HOSTILE[9]["text"], "Excel's own escapes are undone by its readers"
 
 
+@settings(max_examples=40)
 @given(st.text(st.characters(categories=["L", "So", "Cc"]), max_size=50), st.integers(1, 1200))
 def test_cells_are_never_too_long(text: str, times: int) -> None:
     cell = cell_text(text * times)

@@ -1,4 +1,4 @@
-"""Importing an XLSForm: upload with progress, wait for the result, and tell what is wrong by sheet, row and column."""
+"""XLSForms: import with progress, problems by sheet, row and column, and download."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ import asyncio
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from http import HTTPStatus
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from zipfile import is_zipfile
 
 import anyio
 import msgspec
 
 from fieldgate_client.connection import Connection, HTTPResponse
-from fieldgate_client.errors import FieldgateError, InvalidRequest, NotAllowed, NotFound
+from fieldgate_client.errors import FieldgateError, InvalidRequest, NotAllowed, NotFound, UnexpectedResponse
+from fieldgate_client.exports.output_file import OutputFile
 from fieldgate_client.records import Asset, Import, Problem
-from fieldgate_client.server_url import API_ROOT, identifier
+from fieldgate_client.response_body import ByteProgress
+from fieldgate_client.server_url import API_ROOT
+from fieldgate_client.sharing import asset_uid
 from fieldgate_client.terminal_text import clean_line, clip_text, format_table
 
 MAX_FORM_BYTES = 100 * 1024 * 1024  # servers have lower limits: Fieldgate 25 MiB, if the operator chose no other
@@ -108,7 +113,7 @@ class FormUpload(msgspec.Struct, frozen=True):
 
 def read_upload(path: str | Path, destination: Asset | str | None = None, **fields: Any) -> FormUpload:
     """Read a form from a file. The destination is an asset, its uid or its URL."""
-    target = destination.uid if isinstance(destination, Asset) else identifier(destination or "")
+    target = asset_uid(destination or "")
     file = Path(path)
     if file.is_dir():
         raise InvalidRequest(f"{file} is a folder. Name the file of a form.")
@@ -245,3 +250,37 @@ def format_problems(problems: Sequence[Problem], width: int | None = None, title
     table = format_table(["sheet", "row", "column", title], rows, width)
     more = len(problems) - MAX_SHOWN_PROBLEMS
     return f"{table}\n… and {more} more" if more > 0 else table
+
+
+async def download_form(
+    connection: Connection, asset: Asset | str, path: str | Path, on_progress: ByteProgress | None = None
+) -> Path:
+    """Save a form as an xlsx file, complete or not at all. An existing file is replaced."""
+    file = _checked(path)
+    # KoboToolbox sends xlsx files for .xls and knows no .xlsx. Fieldgate sends old files as they are for .xls.
+    suffix = ".xlsx" if await connection.is_fieldgate() else ".xls"
+    address = f"assets/{quote(asset_uid(asset), safe='')}{suffix}"
+    response = await connection.download(address, on_progress=on_progress)
+    if response.status != HTTPStatus.OK or not is_zipfile(BytesIO(response.body)):  # cut off, it has no end
+        raise UnexpectedResponse(
+            f"{response.url} did not send a complete Excel workbook.",
+            status=response.status,
+            request_id=response.request_id,
+            url=response.url,
+        )
+    try:
+        with OutputFile(file) as output:
+            output.file.write(response.body)
+            output.commit()
+    except OSError as error:
+        raise InvalidRequest(f"{file} cannot be written: {error.strerror or error}.") from None
+    return file
+
+
+def _checked(path: str | Path) -> Path:
+    file = Path(path)
+    if file.is_dir():
+        raise InvalidRequest(f"{file} is a folder. Name the file to write, such as {file / 'form.xlsx'}.")
+    if not file.parent.is_dir():
+        raise InvalidRequest(f"There is no folder {file.parent}.")
+    return file
