@@ -52,13 +52,11 @@ from fieldgate.http.endpoint import AppContext
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import Operation
-from fieldgate.http.request.active_requests import ActiveRequests
 from fieldgate.http.request.body_draining import BodyDrainer
 from fieldgate.http.request.hosts import HostPolicy
 from fieldgate.http.request.rate_limits import RateLimiter
 from fieldgate.http.request.request_body import BodyReader
 from fieldgate.http.response.cors import Cors
-from fieldgate.http.response.large_bodies import LargeBodies
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import strict_transport_security
 from fieldgate.imports import annotated_routes, warning_routes
@@ -162,6 +160,7 @@ def build_app(
     content_checker = SandboxContentChecker(sandbox, settings.max_upload)
     used_forms = OneTimeKeys(database, timedelta(seconds=settings.session_lifetime))
     all_operations = (*operations(), *extra_operations)
+    overload = Overload(settings.max_requests_in_flight, settings.upload_bytes_in_flight)
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
         passwords, InvitationStore(database), UserActivation(database, data_versions),
@@ -183,16 +182,14 @@ def build_app(
         cors=Cors(settings),
         https_headers=strict_transport_security(settings.hsts_max_age),
         body_drainer=BodyDrainer(settings.max_upload),
-        active_requests=ActiveRequests(settings.max_requests_in_flight),
-        body_reader=BodyReader(settings),
+        body_reader=BodyReader(settings, overload),
         authenticator=authenticator,
         rate_limiter=RateLimiter(settings, request_metrics),
-        overload=Overload(),
+        overload=overload,
         data_versions=data_versions,
         common_topics=(IDENTITY_TOPIC,),
         outage_problem=readiness.monitor.problem_of,
         response_cache=ResponseCache(settings.response_cache_size),
-        large_bodies=LargeBodies(),
         request_metrics=request_metrics,
         page_renderer=BrowsablePages(templates, PAGES, internal_client),
         page_forms=FormDispatcher(FORMS, internal_client, settings, used_forms),

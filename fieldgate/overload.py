@@ -7,7 +7,7 @@ with 503. A caller is a user, or an address without credentials.
 import asyncio
 import sys
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable
 from contextlib import asynccontextmanager
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
@@ -23,9 +23,19 @@ RETRY_SECONDS = 5
 MAX_COSTLY_REQUESTS = 4
 # SQLite has one writer, and writers wait in the order of arrival. More writes of one user would gain little.
 MAX_WRITES_PER_USER = 8
+MAX_LOADED_BYTES = 16 * 1024 * 1024  # of bodies that are in memory as a whole; parsing them takes several times as much
+MAX_UNREAD_BYTES = 128 * 1024 * 1024  # of large responses that clients have not read yet
+# The HTTP server copies what it gets and keeps it until the client has read it. Of a larger body it gets one part after
+# the other, and keeps some of them.
+MAX_WHOLE_BYTES = 256 * 1024
+PART_BYTES = 64 * 1024
+NO_PROGRESS_SECONDS = 30.0  # how long a client may neither send nor read anything
+
+TOO_MANY_UPLOADS = Message("Too many uploads are in progress. Try again in a few seconds.")
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
+Event = Any  # of ASGI
 
 
 class _Turn(NamedTuple):
@@ -124,12 +134,51 @@ class Slots:
         return ServiceUnavailable(self._refusal, self._retry_seconds)
 
 
+class NoProgress(Exception):
+    """The client neither sent nor read anything for too long."""
+
+
 class Overload:
     """The bounds that all requests share. There is one in each process."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_requests: int, max_upload_bytes: int) -> None:
+        self._max_requests = max_requests
+        self.requests = 0  # in work; those that wait for their client do not count, because a slow client costs little
         self.costly = Slots(MAX_COSTLY_REQUESTS, 1)
         self.writes = Slots(sys.maxsize, MAX_WRITES_PER_USER, max_waiting_per_caller=sys.maxsize)
+        self.uploads = Slots(max_upload_bytes, max(1, max_upload_bytes // 2), refusal=TOO_MANY_UPLOADS)
+        self.loaded_bodies = Slots(MAX_LOADED_BYTES, MAX_LOADED_BYTES, refusal=TOO_MANY_UPLOADS)
+        self.responses = Slots(MAX_UNREAD_BYTES, MAX_UNREAD_BYTES // 2)
+
+    def check_requests(self) -> None:
+        """Raise `ServiceUnavailable` if there are more requests than allowed, with the one that asks."""
+        if self.requests > self._max_requests:
+            raise ServiceUnavailable
+
+    async def wait_for_client(self, transfer: Awaitable[Result]) -> Result:
+        """Receive or send a part. Raise `NoProgress`."""
+        self.requests -= 1
+        try:
+            async with asyncio.timeout(NO_PROGRESS_SECONDS):
+                return await transfer
+        except TimeoutError:
+            raise NoProgress from None
+        finally:
+            self.requests += 1
+
+    def in_parts(self, send: Callable[[Event], Awaitable[None]]) -> Callable[[Event], Awaitable[None]]:
+        """ASGI's `send`, which passes a large body on in parts. It raises `NoProgress`."""
+
+        async def send_parts(event: Event) -> None:
+            body, has_more = event.get("body", b""), event.get("more_body", False)
+            if len(body) <= MAX_WHOLE_BYTES:
+                await self.wait_for_client(send(event))
+                return
+            for end in range(PART_BYTES, len(body) + PART_BYTES, PART_BYTES):
+                part = {**event, "body": body[end - PART_BYTES : end], "more_body": has_more or end < len(body)}
+                await self.wait_for_client(send(part))
+
+        return send_parts
 
 
 def caller_key(caller: Caller, address: str) -> Hashable:

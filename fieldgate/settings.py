@@ -18,7 +18,6 @@ from msgspec import Meta
 PREFIX = "FIELDGATE_"
 DAY = 24 * 60 * 60  # seconds
 MEBIBYTE = 1024 * 1024
-MAX_RATE_WINDOW = 30  # seconds
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 LOOPBACK: tuple[Network, ...] = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
@@ -92,8 +91,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     )
     upload_bytes_in_flight: Annotated[
         int,
-        Meta(description="Bytes of uploads that one process receives at the same time, for example `64MiB`."),
-    ] = 64 * MEBIBYTE
+        Meta(description="Bytes of uploads that one process receives at the same time, for example `128MiB`."),
+    ] = 128 * MEBIBYTE
     spool: Annotated[str, Meta(description="Folder for uploads in progress; empty: the system's temporary folder.")] = (
         ""
     )
@@ -140,9 +139,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     idle_timeout: Annotated[
         int, Meta(description="Time for all headers of a request, and between two requests of a connection.")
     ] = 75
-    min_transfer_rate: Annotated[
-        int, Meta(description="Bytes per second that a client has to send or read; `0` turns the limit off.")
-    ] = 1024
     max_requests_in_flight: Annotated[
         int, Meta(description="Requests at a time, per process; further ones get 503. Health checks always work.")
     ] = 1000
@@ -174,11 +170,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def data_option(self) -> str:
         """For commands in messages: ` --data DIR`, empty if `database_url` chooses the database."""
         return "" if self.database_url else f" --data {shlex.quote(str(self.data))}"
-
-    @property
-    def rate_window(self) -> int:
-        """The time over which the transfer rate is measured, in seconds."""
-        return min(self.idle_timeout, MAX_RATE_WINDOW)
 
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
@@ -311,7 +302,6 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "metrics_from": _parse_networks,
     "max_connections": _integer_between(10, 1_000_000),
     "idle_timeout": parse_duration,
-    "min_transfer_rate": _parse_size,
     "max_requests_in_flight": _integer_between(1, 1_000_000),
     "access_log": _parse_bool,
     "log_level": _parse_log_level,

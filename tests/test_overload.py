@@ -1,12 +1,19 @@
-"""Slots: how many there are in all and for each caller, turns, and refusals."""
+"""Bounds on work: slots and their turns, bytes, requests in work, and clients that do not go on."""
 
 import asyncio
+import threading
 from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fieldgate.errors import ServiceUnavailable
-from fieldgate.overload import Slots
+from fieldgate.http.operations import get
+from fieldgate.i18n.messages import Message
+from fieldgate.overload import MAX_WHOLE_BYTES, PART_BYTES, NoProgress, Overload, Slots, run_in_thread
+from tests.conftest import StartService
 
 
 async def wait_for_slot(slots: Slots, caller: str, order: list[str]) -> None:
@@ -78,3 +85,136 @@ async def test_an_error_frees_the_slot() -> None:
             raise ZeroDivisionError
     async with slots.slot("second"):
         pass
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 120), st.booleans()), max_size=40))
+async def test_bytes_never_exceed_their_limits(steps: list[tuple[str, int, bool]]) -> None:
+    slots = Slots(100, 50, wait_seconds=0)
+    held: list[tuple[str, int]] = []
+    for caller, size, is_released in steps:
+        try:
+            held.append((caller, await slots.acquire(caller, size)))
+        except ServiceUnavailable:
+            assert held
+        if is_released and held:
+            slots.release(*held.pop(0))
+        assert slots._used == sum(size for _, size in held) <= 100
+        assert all(used <= 50 for used in slots._held.values())
+    for each in held:
+        slots.release(*each)
+    assert (slots._used, slots._waiting) == (0, {})
+
+
+async def test_refusals_have_a_message() -> None:
+    slots = Slots(
+        0, 1, wait_seconds=0, refusal=Message("Too many uploads are in progress. Try again in a few seconds.")
+    )
+    with pytest.raises(ServiceUnavailable, match="uploads"):
+        await slots.acquire("a", 1)
+
+
+# Threads
+
+
+async def test_a_cancelled_caller_keeps_its_slot_until_its_thread_has_ended() -> None:
+    slots = Slots(1, 1)
+    has_started, may_end = threading.Event(), threading.Event()
+
+    def work() -> None:
+        has_started.set()
+        may_end.wait()
+
+    async def run() -> None:
+        async with slots.slot("a"):
+            await run_in_thread(work)
+
+    task = asyncio.create_task(run())
+    await asyncio.to_thread(has_started.wait)
+    task.cancel()
+    await asyncio.wait([task], timeout=0.01)
+    assert slots._held["a"] == 1
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not slots._held
+
+
+# Requests and clients
+
+
+async def test_too_many_requests_in_work(start: StartService) -> None:
+    entered, finish = asyncio.Event(), asyncio.Event()
+
+    @get("/slow/", response=dict[str, str], title=Message("Slow"), description=Message("Slow."), tag="Service")
+    async def slow() -> dict[str, str]:
+        entered.set()
+        await finish.wait()
+        return {}
+
+    async with start(slow, max_requests_in_flight=1) as service:
+        first = asyncio.create_task(service.get("/slow/"))
+        await entered.wait()
+        refused = await service.get("/api/v2/permissions/")
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
+        assert (await service.get("/healthz")).status_code == 200
+        assert (await service.get("/readyz")).status_code == 200
+        finish.set()
+        assert (await first).status_code == 200
+        assert (await service.get("/api/v2/permissions/")).status_code == 200
+        assert service.app.app_context.overload.requests == 0
+
+
+async def test_requests_that_wait_for_their_client_do_not_count() -> None:
+    overload = Overload(1, 1)
+    overload.requests = 2
+    arrived = asyncio.Event()
+    waiting = asyncio.create_task(overload.wait_for_client(arrived.wait()))
+    while overload.requests > 1:
+        await asyncio.sleep(0)
+    overload.check_requests()
+    arrived.set()
+    await waiting
+    with pytest.raises(ServiceUnavailable):
+        overload.check_requests()
+
+
+async def test_a_client_without_progress_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fieldgate.overload.NO_PROGRESS_SECONDS", 0)
+    overload = Overload(1, 1)
+    with pytest.raises(NoProgress):
+        await overload.wait_for_client(asyncio.Event().wait())
+    assert overload.requests == 0
+
+
+@pytest.mark.parametrize("has_more", [False, True])
+@pytest.mark.parametrize("size", [MAX_WHOLE_BYTES, MAX_WHOLE_BYTES + 1, 5 * PART_BYTES])
+async def test_large_bodies_are_sent_in_parts(size: int, has_more: bool) -> None:
+    sent: list[Any] = []
+
+    async def send(event: Any) -> None:
+        sent.append(event)
+
+    body = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
+    event = {"type": "http.response.body", "body": body, "more_body": has_more}
+    await Overload(1, 1).in_parts(send)(event)
+    assert b"".join(part["body"] for part in sent) == body
+    assert [part["more_body"] for part in sent] == [True] * (len(sent) - 1) + [has_more]
+    assert len(sent) == 1 if size <= MAX_WHOLE_BYTES else max(len(part["body"]) for part in sent) == PART_BYTES
+
+
+async def test_large_responses_that_are_not_read_have_a_limit(
+    start: StartService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0)
+
+    @get("/large/", response=dict[str, str], title=Message("Large"), description=Message("Large."), tag="Service")
+    async def large() -> dict[str, str]:
+        return {"text": "x" * (MAX_WHOLE_BYTES + 1)}
+
+    async with start(large) as service:
+        overload = service.app.app_context.overload
+        overload.responses = Slots(MAX_WHOLE_BYTES, MAX_WHOLE_BYTES)
+        async with overload.responses.slot("another", 1):
+            assert (await service.get("/large/", headers={"Accept-Encoding": "identity"})).status_code == 503
+        assert (await service.get("/large/", headers={"Accept-Encoding": "identity"})).status_code == 200
+        assert not overload.responses._held

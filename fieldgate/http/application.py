@@ -64,7 +64,6 @@ class Application:
             name: Endpoint(UNKNOWN_PATH, [], app_context, not_found=message)
             for name, message in other_paths.unsupported_messages.items()
         }
-        self._active_by_client = app_context.active_requests.by_client
         self.app_context = app_context
         self.lifespan = lifespan
 
@@ -75,13 +74,7 @@ class Application:
                 scope = _collapse_leading_slashes(scope)
                 found = self._router.match(scope["path"]) or (self._find_missing(scope["path"]), {})
             endpoint, values = found
-            client, active = scope["client"], self._active_by_client
-            active[client] = scope
-            try:
-                await endpoint(scope, values, receive, send)
-            finally:
-                if active.get(client) is scope:  # otherwise the next request of the connection has begun
-                    del active[client]
+            await endpoint(scope, values, receive, send)
         elif scope["type"] == "lifespan":
             await self._run_lifespan(receive, send)
 

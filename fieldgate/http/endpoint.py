@@ -24,7 +24,6 @@ from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import BodyKind, Operation, VersionedRecord
 from fieldgate.http.page_forms import FormPost, PageForms, is_form_post, split_form_query
 from fieldgate.http.request import body_parsing, dry_run, query_string
-from fieldgate.http.request.active_requests import ActiveRequests
 from fieldgate.http.request.authentication import SESSION_COOKIE, Authenticator, authenticate, check_csrf
 from fieldgate.http.request.body_draining import CONNECTION_CLOSE, BodyDrainer, BodyStream
 from fieldgate.http.request.cookies import read_cookie
@@ -36,16 +35,14 @@ from fieldgate.http.request.validation import encoded_fields, field_names, parse
 from fieldgate.http.response import responses
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.error_pages import wants_error_page
-from fieldgate.http.response.large_bodies import MAX_WHOLE_BYTES, LargeBodies, SlicedSend
 from fieldgate.http.response.response_builder import ErrorContext, PageRenderer, ResponseBuilder
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import ANONYMOUS, Caller
 from fieldgate.metrics.requests import RequestMetrics
-from fieldgate.overload import Overload, caller_key
+from fieldgate.overload import MAX_WHOLE_BYTES, NoProgress, Overload, caller_key
 from fieldgate.pagination import ListResult, PageRequest
-from fieldgate.runtime.transfer_rate import TransferCredit
 from fieldgate.settings import Settings
 
 log = logging.getLogger("fieldgate.error")
@@ -80,7 +77,6 @@ class AppContext(msgspec.Struct, frozen=True):
     # Headers of responses to requests over https.
     https_headers: Sequence[Header]
     body_drainer: BodyDrainer
-    active_requests: ActiveRequests
     body_reader: BodyReader
     authenticator: Authenticator
     rate_limiter: RateLimiter
@@ -91,7 +87,6 @@ class AppContext(msgspec.Struct, frozen=True):
     # The response for an exception which means that the database cannot be used: 503 instead of 500. Else None.
     outage_problem: Callable[[BaseException], ServiceUnavailable | None]
     response_cache: ResponseCache
-    large_bodies: LargeBodies
     request_metrics: RequestMetrics
     page_renderer: PageRenderer
     page_forms: PageForms
@@ -115,6 +110,9 @@ class Request(msgspec.Struct):
     rate_headers: Sequence[Header] | None = None
     unpaid_rate_cost: float = 0.0  # of a conditional request; not paid if the response is a 304 that is at hand
     is_internal: bool = False  # a page calls the API; the request for the page is counted
+    request_id: bytes = b""
+    base_url: BaseURL = NO_BASE_URL
+    unread_bytes: int = 0  # of the response; held until it is sent
 
 
 class Endpoint:
@@ -129,8 +127,6 @@ class Endpoint:
         self._may_have_secret = SECRET in path or not operations
         self._not_found = not_found
         self._app_context = app_context
-        self._active_by_client = app_context.active_requests.by_client
-        self._max_in_flight = app_context.settings.max_requests_in_flight
         self._operations = {operation.route.method: operation for operation in operations}
         if "GET" in self._operations:
             self._operations["HEAD"] = self._operations["GET"]
@@ -153,50 +149,60 @@ class Endpoint:
         client = ClientAddress(app.host_policy.client_address(peer, headers), peer)
         body = None
         if b"content-length" in headers or b"transfer-encoding" in headers:
-            credit = TransferCredit(app.settings.min_transfer_rate, app.settings.rate_window)
-            receive = body = BodyStream(
-                receive, headers, credit, scope["client"], app.active_requests.waiting_for_client
-            )
+            receive = body = BodyStream(receive, headers, app.overload)
         request = Request(
-            scope["method"], scope["raw_path"], path_values, scope["query_string"], headers, client, receive
+            scope["method"], scope["raw_path"], path_values, scope["query_string"], headers, client, receive,
+            request_id=app.request_metrics.request_id(headers, is_trusted=app.host_policy.is_trusted_proxy(peer)),
         )  # fmt: skip
-        request_id = app.request_metrics.request_id(headers, is_trusted=app.host_policy.is_trusted_proxy(peer))
-        base_url = NO_BASE_URL
+        app.overload.requests += 1
+        try:
+            response = await self._response_or_error(request, scope["scheme"], is_clean=is_clean)
+            await self._send(request, response, body, send, started)
+        finally:
+            app.overload.requests -= 1
+            if request.unread_bytes:
+                app.overload.responses.release(caller_key(request.caller, client.address), request.unread_bytes)
+
+    async def _response_or_error(self, request: Request, scheme: str, *, is_clean: bool) -> Response:
+        """Make the response. It holds its bytes of `Overload.responses` until it is sent."""
+        app = self._app_context
         try:
             if not is_clean:
                 raise BadRequest(Message("A header that can only be sent once was sent twice."))
             if self._checks_host:  # all but health checks
-                if len(self._active_by_client) > self._max_in_flight and app.active_requests.is_full:
-                    raise ServiceUnavailable
-                base_url = app.host_policy.base_url_for(scope["scheme"], peer, headers)
-            if b"authorization" not in headers and b"cookie" not in headers:
+                app.overload.check_requests()
+                request.base_url = app.host_policy.base_url_for(scheme, request.client.peer, request.headers)
+            if b"authorization" not in request.headers and b"cookie" not in request.headers:
                 self._count_request(request)  # as early as possible: nothing has to be looked up
-            response = await self._respond(request, base_url)
+            response = await self._respond(request, request.base_url)
+            if response.stream is None and len(response.body) > MAX_WHOLE_BYTES:
+                caller = caller_key(request.caller, request.client.address)
+                request.unread_bytes = await app.overload.responses.acquire(caller, len(response.body))
         except Exception as error:
-            response = await responses.encode(self._error_response(error, request, request_id, base_url), encoding="")
+            return await responses.encode(self._error_response(error, request), encoding="")
         finally:
             if request.body is not None:
                 await request.body.close()
-        extra: list[Header] = [
-            (b"x-request-id", request_id),
-            _NO_SERVER_NAME,
-            *app.cors.headers(headers.get(b"origin", b"")),
-        ]
-        if base_url.is_request_secure:
-            extra += app.https_headers
-        if request.rate_headers:
-            extra += request.rate_headers
+        return response
+
+    async def _send(
+        self, request: Request, response: Response, body: BodyStream | None, send: Any, started: float
+    ) -> None:
+        app = self._app_context
+        extra = self._extra_headers(request)
         status = response.status
         if response.stream is not None or len(response.body) > MAX_WHOLE_BYTES:
-            waiting = app.active_requests.waiting_for_client
-            send = SlicedSend(send, app.large_bodies, scope["client"], waiting)
+            send = app.overload.in_parts(send)
         try:
-            if body is not None and not body.is_finished and CONNECTION_CLOSE not in response.headers:  # noqa: SIM102
-                if not await app.body_drainer.drain(body):
-                    extra.append(CONNECTION_CLOSE)
-            status = await responses.send_response(receive, send, response, extra, headers, request.method)
+            if body is not None and not body.is_finished and not await app.body_drainer.drain(body):
+                extra.append(CONNECTION_CLOSE)
+            status = await responses.send_response(
+                request.receive, send, response, extra, request.headers, request.method
+            )
+        except NoProgress:  # the HTTP server closes the connection: the client sees that the response is not complete
+            log.warning("A client did not read its response for too long", extra=self._log_fields(request))
         except Exception as error:  # the headers are sent: the connection can only be closed
-            self._log_error("broken off", error, request, request_id)
+            self._log_error("broken off", error, request)
             raise
         finally:
             if request.unpaid_rate_cost and status != HTTPStatus.NOT_MODIFIED:
@@ -206,10 +212,24 @@ class Endpoint:
             if self._may_have_secret:
                 request.path = self._loggable_path(request)
             app.request_metrics.record_request(
-                request, self._path, status, started, request_id, request.caller.username
+                request, self._path, status, started, request.request_id, request.caller.username
             )
         if body is not None and not body.is_finished:
             await app.body_drainer.linger(body)
+
+    def _extra_headers(self, request: Request) -> list[Header]:
+        """Headers that differ between requests."""
+        app = self._app_context
+        extra: list[Header] = [
+            (b"x-request-id", request.request_id),
+            _NO_SERVER_NAME,
+            *app.cors.headers(request.headers.get(b"origin", b"")),
+        ]
+        if request.base_url.is_request_secure:
+            extra += app.https_headers
+        if request.rate_headers:
+            extra += request.rate_headers
+        return extra
 
     async def call_internally(self, call: InternalCall, path_values: Mapping[str, str]) -> Response:
         """Respond to a page of this service that calls the API for its caller.
@@ -223,7 +243,7 @@ class Endpoint:
 
         request = Request(
             call.method, call.path.encode(), path_values, call.query_string, call.headers, context.client, receive,
-            context.caller, call.fields, IncomingBody(None, receive, call.headers, ""), is_internal=True,
+            context.caller, call.fields, IncomingBody(None, receive, call.headers), is_internal=True,
         )  # fmt: skip
         try:
             return await self._respond(request, context.request.base_url)
@@ -437,10 +457,9 @@ class Endpoint:
         context.body = parse_struct(spec.type, values) if spec.kind is BodyKind.STRUCT else values
 
     def _open_body(self, request: Request) -> IncomingBody:
-        caller = request.caller
-        client = request.client.address if caller.id is None else f"user {caller.id}"
         if request.body is None:
-            request.body = self._app_context.body_reader.open(request.receive, request.headers, client)
+            caller = caller_key(request.caller, request.client.address)
+            request.body = self._app_context.body_reader.open(request.receive, request.headers, caller)
         return request.body
 
     async def _call_handler(self, operation: Operation, context: HandlerContext) -> Any:
@@ -453,9 +472,7 @@ class Endpoint:
         response = await self._response_builder.build(operation, context, result, etag)
         return await responses.start_stream(await responses.encode(response, context.request.encoding), context.method)
 
-    def _error_response(
-        self, error: Exception, request: Request, request_id: bytes, base_url: BaseURL = NO_BASE_URL
-    ) -> Response:
+    def _error_response(self, error: Exception, request: Request) -> Response:
         get = request.headers.get
         language = negotiate(get(b"accept-language", b""))
         if isinstance(error, Problem):
@@ -463,7 +480,7 @@ class Endpoint:
         elif outage := self._app_context.outage_problem(error):  # logged once, and not for every request
             problem = outage
         else:
-            self._log_error("failed", error, request, request_id)
+            self._log_error("failed", error, request)
             problem = Problem()
         if not wants_error_page(request.query_string, get(b"accept", b"")):
             return self._response_builder.error_response(problem, language)
@@ -474,17 +491,19 @@ class Endpoint:
         context = ErrorContext(
             problem,
             negotiate(cookie) if cookie else language,
-            base_url,
+            request.base_url,
             path,
             request.caller,
-            request_id.decode("latin-1"),
+            request.request_id.decode("latin-1"),
         )
         return self._response_builder.error_page(context)
 
-    def _log_error(self, event: str, error: Exception, request: Request, request_id: bytes) -> None:
+    def _log_error(self, event: str, error: Exception, request: Request) -> None:
+        log.error(event, exc_info=error, extra=self._log_fields(request))
+
+    def _log_fields(self, request: Request) -> dict[str, str]:
         path = self._loggable_path(request) if self._may_have_secret else request.path
-        fields = {"request_id": request_id.decode("latin-1"), "path": path.decode("latin-1")}
-        log.error(event, exc_info=error, extra=fields)
+        return {"request_id": request.request_id.decode("latin-1"), "path": path.decode("latin-1")}
 
     def _loggable_path(self, request: Request) -> bytes:
         """The path without secrets: its template, or of an unknown path what does not look like a token."""

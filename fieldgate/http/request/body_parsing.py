@@ -92,11 +92,14 @@ class BodyLimit(msgspec.Struct, frozen=True):
     file_limit: int | None = None
     max_bytes: int = DEFAULT_MAX_BODY_BYTES
 
+    @property
+    def largest(self) -> int:
+        return self.max_bytes if self.file_limit is None else max_upload_body(self.file_limit)
+
     def check(self, size: int) -> None:
         """Raise `PayloadTooLarge` if a body of this size exceeds the limit."""
-        limit = self.max_bytes if self.file_limit is None else max_upload_body(self.file_limit)
-        if size > limit:
-            raise _too_large(limit) if self.file_limit is None else file_too_large(self.file_limit)
+        if size > self.largest:
+            raise _too_large(self.largest) if self.file_limit is None else file_too_large(self.file_limit)
 
 
 async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: BodyLimit) -> bytes:

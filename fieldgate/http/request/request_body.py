@@ -1,9 +1,9 @@
 """The body of one request. A small one is read into memory, a large one is parsed while it arrives and kept on disk.
 
-`BodyReader` belongs to the process and limits how many bytes are received, and loaded into memory, at the same time.
+How many bytes are received, and loaded into memory, at the same time is limited by `Overload`.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Hashable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -14,39 +14,34 @@ from fieldgate.http.request import body_parsing
 from fieldgate.http.request.body_parsing import DEFAULT_MAX_BODY_BYTES, BodyLimit, FormValues, Receive, UploadedFile
 from fieldgate.http.request.multipart_parsing import MultipartReader, Part
 from fieldgate.http.request.spooled_body import SpooledBytes
-from fieldgate.http.request.upload_budget import MemoryBudget, Reservation, UploadBudget
+from fieldgate.overload import Overload
 from fieldgate.settings import Settings
-
-MAX_BYTES_LOADED = 16 * 1024 * 1024  # of bodies that are in memory as a whole; parsing them takes several times as much
 
 
 class BodyReader:
-    def __init__(self, settings: Settings) -> None:
-        self.uploads = UploadBudget(settings.upload_bytes_in_flight)
-        self.memory = MemoryBudget(MAX_BYTES_LOADED)
+    def __init__(self, settings: Settings, overload: Overload) -> None:
+        self.overload = overload
         self.spool = settings.spool
 
-    def open(self, receive: Receive, headers: Mapping[bytes, bytes], client: str) -> "IncomingBody":
-        """`client` is the user or the address that the limits are for."""
-        return IncomingBody(self, receive, headers, client)
+    def open(self, receive: Receive, headers: Mapping[bytes, bytes], caller: Hashable) -> "IncomingBody":
+        return IncomingBody(self, receive, headers, caller)
 
 
 class IncomingBody:
     """Reads a body once. `close` frees what it holds; files that were uploaded cannot be read after that."""
 
-    __slots__ = ("_client", "_files", "_headers", "_memory", "_reader", "_receive", "_reservation")
+    __slots__ = ("_caller", "_files", "_headers", "_held", "_reader", "_receive")
 
     def __init__(
-        self, reader: BodyReader | None, receive: Receive, headers: Mapping[bytes, bytes], client: str
+        self, reader: BodyReader | None, receive: Receive, headers: Mapping[bytes, bytes], caller: Hashable = None
     ) -> None:
         """Without a reader, the body is in memory already: that of a page's call to the API."""
         self._receive = receive
         self._headers = headers
-        self._client = client
+        self._caller = caller
         self._reader = reader
-        self._reservation: Reservation | None = None
         self._files: list[SpooledBytes] = []
-        self._memory: AsyncExitStack | None = None
+        self._held = AsyncExitStack()  # bytes of this process
 
     async def read(self, limit: BodyLimit) -> bytes:
         """The whole body in memory."""
@@ -77,12 +72,7 @@ class IncomingBody:
     async def close(self) -> None:
         for file in self._files:
             file.close()
-        if self._reservation is not None:
-            self._reservation.release()
-            self._reservation = None
-        if self._memory is not None:
-            await self._memory.aclose()
-            self._memory = None
+        await self._held.aclose()
 
     @property
     def _limits(self) -> BodyReader:
@@ -102,9 +92,9 @@ class IncomingBody:
     async def _chunks(self, limit: BodyLimit) -> AsyncIterator[bytes]:
         """Yield the body as it arrives, within the limits."""
         declared = self._headers.get(b"content-length", b"")
-        expected = int(declared) if declared.isdigit() else 0
+        expected = int(declared) if declared.isdigit() else limit.largest
         limit.check(expected)
-        self._reservation = reservation = self._limits.uploads.reserve(self._client, expected)
+        await self._held.enter_async_context(self._limits.overload.uploads.slot(self._caller, expected))
         received = 0
         while True:
             event = await self._receive()
@@ -113,9 +103,6 @@ class IncomingBody:
             chunk = event.get("body", b"")
             received += len(chunk)
             limit.check(received)
-            if reservation.is_withdrawn or (received > reservation.size and received > DEFAULT_MAX_BODY_BYTES):
-                reservation.grow(received)
-            reservation.received = received if event.get("more_body") else None
             if chunk:
                 yield chunk
             if not event.get("more_body"):
@@ -140,8 +127,7 @@ class IncomingBody:
 
     async def _hold_memory(self, size: int) -> None:
         """Wait for memory; it is held until the request ends."""
-        self._memory = AsyncExitStack()
-        await self._memory.enter_async_context(self._limits.memory.hold(size))
+        await self._held.enter_async_context(self._limits.overload.loaded_bodies.slot(self._caller, size))
 
 
 def _part_value(part: Part) -> str | UploadedFile:

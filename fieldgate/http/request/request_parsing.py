@@ -16,7 +16,6 @@ from fieldgate.http.operations import Operation, ResponseKind
 from fieldgate.http.request import dry_run, query_string
 from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request.page_parsing import parse_page
-from fieldgate.http.request.request_costs import extra_cost
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.http.response import compression
 from fieldgate.http.response.links import quote_path
@@ -27,6 +26,12 @@ from fieldgate.pagination import PageRequest
 JSON_SUFFIX = ".json"
 LANGUAGE_COOKIE = b"fieldgate_language"
 MAX_PAGE_QUERY_BYTES = 4096  # links of a page repeat its query
+
+# Pages and large lists take long to make, so they use more of a rate limit.
+LARGE_LIMIT = 100  # a list of up to this many records takes a few milliseconds at most
+RECORDS_PER_COST = 250
+PAGE_COST = 10.0
+PAGE_RECORDS_PER_COST = 10
 
 _pack = msgspec.msgpack.Encoder().encode
 
@@ -154,3 +159,12 @@ def _strip_json_suffix(path_values: Mapping[str, str]) -> tuple[dict[str, str], 
         raise NotFound
     values[last] = bare
     return values, has_suffix
+
+
+def extra_cost(operation: Operation, format_: Format, page: PageRequest) -> float:
+    """The cost beside the one of every request. 0 if it is not costly, and for files and health checks."""
+    if operation.route.method != "GET" or operation.rate_cost < 1 or operation.is_simple_page:
+        return 0.0
+    if format_ is Format.HTML:
+        return PAGE_COST + page.limit / PAGE_RECORDS_PER_COST
+    return page.limit / RECORDS_PER_COST if page.limit > LARGE_LIMIT else 0.0

@@ -19,8 +19,6 @@ from fieldgate.overload import run_in_thread_if
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 
-STREAM_SEND_TIMEOUT_SECONDS = 5 * 60  # for one chunk of a stream
-
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")  # the order of the Allow header
 
 VARY = ("Accept", "Accept-Language", "Accept-Encoding")
@@ -163,8 +161,7 @@ async def _send_stream(receive: Receive, send: Send, chunk: bytes, chunks: Async
     try:
         while not disconnected.done():
             if chunk:
-                async with asyncio.timeout(STREAM_SEND_TIMEOUT_SECONDS):
-                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
             chunk = await anext(chunks)
     except StopAsyncIteration:
         pass

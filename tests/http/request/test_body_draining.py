@@ -20,7 +20,8 @@ import pytest
 from fieldgate.http.request import body_draining
 from fieldgate.http.request.body_draining import BodyDrainer, BodyStream
 from fieldgate.http.request.body_parsing import Receive, max_upload_body
-from fieldgate.runtime.transfer_rate import TransferCredit
+from fieldgate.overload import Overload
+from tests.conftest import StartService
 from tests.imports.workbooks import xlsx
 from tests.processes import TIMEOUT_SECONDS, ServerProcess, free_port
 
@@ -286,7 +287,7 @@ def test_endless_body_is_cut_off(served: ServerProcess) -> None:
 
 def stream_of(receive: Receive, **headers: str) -> BodyStream:
     named = {name.replace("_", "-").encode(): value.encode() for name, value in headers.items()}
-    return BodyStream(receive, named, TransferCredit(0, 30), ("127.0.0.1", "1"), set())
+    return BodyStream(receive, named, Overload(10, 1000))
 
 
 def always(event: dict[str, Any]) -> Receive:
@@ -300,16 +301,9 @@ async def _never() -> Any:
     await asyncio.Event().wait()
 
 
-@pytest.fixture
-def short_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("FAST_SECONDS", "MAX_IDLE_SECONDS_AFTER_RESPONSE"):
+async def test_slow_body_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MAX_SECONDS_BEFORE_RESPONSE", "MAX_SECONDS_AFTER_RESPONSE"):
         monkeypatch.setattr(body_draining, name, 0.01)
-    monkeypatch.setattr(body_draining, "MAX_SECONDS_BEFORE_RESPONSE", 0.02)
-    monkeypatch.setattr(body_draining, "MAX_SECONDS", 0.04)
-
-
-@pytest.mark.usefixtures("short_times")
-async def test_slow_body_is_given_up() -> None:
     drainer = BodyDrainer(0)
     body = stream_of(_never, content_length="5")
     assert not await drainer.drain(body)
@@ -317,26 +311,24 @@ async def test_slow_body_is_given_up() -> None:
     assert not body.is_finished
 
 
-@pytest.mark.usefixtures("short_times")
-async def test_number_of_slow_bodies_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over the limit only bodies that arrive quickly are read."""
-    monkeypatch.setattr(body_draining, "MAX_SLOW_BODIES", 2)
-    for name in ("MAX_SECONDS", "MAX_SECONDS_BEFORE_RESPONSE"):
-        monkeypatch.setattr(body_draining, name, TIMEOUT_SECONDS)
-    drainer = BodyDrainer(0)
-    release = asyncio.Event()
+async def test_body_without_progress_is_408(start: StartService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fieldgate.overload.NO_PROGRESS_SECONDS", 0.01)
+    sent: list[Any] = []
 
-    async def slow() -> Any:
-        await release.wait()
-        return {"type": "http.request", "body": b"hello"}
+    async def send(event: Any) -> None:
+        sent.append(event)
 
-    waiting = [asyncio.create_task(drainer.drain(stream_of(slow, content_length="5"))) for _ in range(2)]
-    while drainer.slow_bodies < len(waiting):
-        await asyncio.sleep(0)
-    assert not await drainer.drain(stream_of(slow, content_length="5"))
-    assert await drainer.drain(stream_of(always({"type": "http.request", "body": b"hello"}), content_length="5"))
-    release.set()
-    assert await asyncio.gather(*waiting) == [True, True]
+    headers = [(b"host", b"localhost"), (b"content-length", b"1000"), (b"accept-language", b"fr")]
+    scope = {
+        "type": "http", "method": "POST", "path": "/get_auth_token", "raw_path": b"/get_auth_token", "scheme": "http",
+        "query_string": b"", "headers": headers, "client": ("127.0.0.1", 5000),
+    }  # fmt: skip
+    async with start() as service:
+        await service.app(scope, _never, send)
+        assert service.app.app_context.overload.requests == 0
+    assert sent[0]["status"] == 408
+    assert (b"connection", b"close") in sent[0]["headers"]
+    assert b"trop lentement" in sent[1]["body"]
 
 
 async def test_size_limit() -> None:

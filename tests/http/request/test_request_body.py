@@ -5,7 +5,6 @@ import base64
 import json
 import os
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.errors import BadRequest, PayloadTooLarge, ServiceUnavailable
-from fieldgate.http.request import upload_budget
 from fieldgate.http.request.body_parsing import BodyLimit, Receive, UploadedFile
 from fieldgate.http.request.request_body import BodyReader, IncomingBody
 from fieldgate.http.request.spooled_body import SpooledBytes
-from fieldgate.http.request.upload_budget import FAIR_SECONDS, MemoryBudget, UploadBudget, UploadRefused
+from fieldgate.overload import Overload
 from fieldgate.settings import Settings
 from tests.conftest import Service, StartService
 from tests.imports.workbooks import xlsx
@@ -64,9 +62,17 @@ def open_body(
     return reader.open(receiver(body, step, is_cut), headers, "amina")
 
 
+def new_reader(max_bytes: int = 128 * MIB, spool: str = "") -> BodyReader:
+    return BodyReader(Settings(spool=spool), Overload(10, max_bytes))
+
+
+def is_free(reader: BodyReader) -> bool:
+    return not reader.overload.uploads._held and not reader.overload.loaded_bodies._held
+
+
 @pytest.fixture
 def reader(tmp_path: Path) -> BodyReader:
-    return BodyReader(Settings(spool=str(tmp_path)))
+    return new_reader(spool=str(tmp_path))
 
 
 @pytest.mark.parametrize("is_declared", [True, False])
@@ -84,13 +90,13 @@ async def test_file_is_parsed_as_it_arrives(reader: BodyReader, tmp_path: Path, 
     assert file.sha256() == UploadedFile("", content).sha256()
     assert is_empty(tmp_path), "the file has no name, so nothing is left behind"
     await incoming.close()
-    assert reader.uploads.used == 0
+    assert is_free(reader)
 
 
 @given(st.binary(max_size=300), st.integers(1, 50))
 def test_pieces_of_any_size_give_the_same_fields(content: bytes, step: int) -> None:
     async def read() -> Any:
-        incoming = open_body(BodyReader(Settings()), multipart(content, name="x"), step=step, is_declared=False)
+        incoming = open_body(new_reader(), multipart(content, name="x"), step=step, is_declared=False)
         values = await incoming.read_fields(LIMIT)
         return values["name"], values["file"].data
 
@@ -112,9 +118,9 @@ async def test_json_is_read_from_disk(reader: BodyReader) -> None:
     body = json.dumps({"base64Encoded": text}).encode()
     incoming = open_body(reader, body, content_type="application/json")
     assert await incoming.read_fields(LIMIT) == {"base64Encoded": text}
-    assert reader.memory._used == len(body), "held until the request ends"
+    assert reader.overload.loaded_bodies._held["amina"] == len(body), "held until the request ends"
     await incoming.close()
-    assert (reader.memory._used, reader.uploads.used) == (0, 0)
+    assert is_free(reader)
 
 
 @pytest.mark.parametrize("is_declared", [True, False])
@@ -123,7 +129,7 @@ async def test_too_large_body_is_refused(reader: BodyReader, is_declared: bool) 
     with pytest.raises(PayloadTooLarge):
         await incoming.read_fields(BodyLimit(file_limit=MIB))
     await incoming.close()
-    assert reader.uploads.used == 0
+    assert is_free(reader)
 
 
 @pytest.mark.parametrize("body", [b"--b\r\n" + bytes(100_000), multipart(bytes(100_000))[:-10]])
@@ -139,7 +145,7 @@ async def test_disconnected_client_frees_what_it_reserved(reader: BodyReader) ->
     with pytest.raises(BadRequest, match="ended"):
         await incoming.read_fields(LIMIT)
     await incoming.close()
-    assert reader.uploads.used == 0
+    assert is_free(reader)
 
 
 def open_full_device(**_: object) -> IO[bytes]:
@@ -152,11 +158,11 @@ async def test_full_disk_is_503(reader: BodyReader, monkeypatch: pytest.MonkeyPa
     with pytest.raises(ServiceUnavailable, match="no space"):
         await incoming.read_fields(LIMIT)
     await incoming.close()
-    assert reader.uploads.used == 0
+    assert is_free(reader)
 
 
 async def test_missing_spool_folder_is_503(tmp_path: Path) -> None:
-    reader = BodyReader(Settings(spool=str(tmp_path / "none")))
+    reader = new_reader(spool=str(tmp_path / "none"))
     with pytest.raises(ServiceUnavailable, match="no space"):
         await open_body(reader, multipart(bytes(MIB))).read_fields(LIMIT)
 
@@ -164,120 +170,26 @@ async def test_missing_spool_folder_is_503(tmp_path: Path) -> None:
 # The limits
 
 
-def test_one_client_gets_half_and_all_together_no_more_than_all() -> None:
-    budget = UploadBudget(100)
-    first = budget.reserve("amina", 30)
-    with pytest.raises(UploadRefused) as error:
-        budget.reserve("amina", 21)
-    assert {name for name, _ in error.value.headers} == {b"retry-after", b"connection"}
-    budget.reserve("zahra", 50)
-    with pytest.raises(UploadRefused):
-        budget.reserve("omar", 21)
-    first.release()
-    large = budget.reserve("omar", 1000)
-    assert large.size == 50, "a body that is larger than the limit can be sent, if there is room"
+@pytest.mark.parametrize("is_declared", [True, False])
+async def test_body_beyond_the_limit_is_refused_without_reading_it(
+    is_declared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0)
+    reader = new_reader(MIB)
+    uploads = reader.overload.uploads
+    async with uploads.slot("zahra", MIB // 2), uploads.slot("omar", MIB // 2):
+        body = open_body(reader, multipart(bytes(MIB)), is_declared=is_declared)
+        with pytest.raises(ServiceUnavailable, match="uploads"):
+            await body.read_fields(LIMIT)
+        assert (await body._receive())["body"].startswith(b"--b"), "nothing was read"
 
 
-def test_slow_bodies_give_way_to_others() -> None:
-    """Two clients that declare much and send next to nothing do not keep others out."""
-    now = 0.0
-    budget = UploadBudget(2 * MIB, clock=lambda: now)
-    slow, fast, finished = (
-        budget.reserve("amina", MIB),
-        budget.reserve("zahra", MIB // 2),
-        budget.reserve("z", MIB // 2),
-    )
-    with pytest.raises(UploadRefused):
-        budget.reserve("omar", MIB)
-    now = FAIR_SECONDS
-    slow.received, fast.received, finished.received = 1000, MIB, None
-    assert budget.reserve("omar", MIB).size == MIB
-    assert (slow.is_withdrawn, fast.is_withdrawn, finished.is_withdrawn) == (True, False, False)
-    with pytest.raises(UploadRefused):
-        slow.grow(2000)
-    slow.release()
-    assert budget.used == 2 * MIB
-    with pytest.raises(UploadRefused):
-        budget.reserve("noor", 1)  # those that are left are fast enough
-
-
-@pytest.mark.parametrize(("is_declared", "pieces"), [(True, 0), (False, 1)])
-async def test_body_beyond_the_limit_is_refused_without_reading_it(is_declared: bool, pieces: int) -> None:
-    """Without a declared length, the first piece shows that the body is large."""
-    reader = BodyReader(Settings(upload_bytes_in_flight=MIB))
-    for other in ("zahra", "omar"):
-        reader.uploads.reserve(other, MIB // 2)
-    body = open_body(reader, multipart(bytes(MIB)), is_declared=is_declared)
-    receive, received = body._receive, 0
-
-    async def receive_counted() -> Any:
-        nonlocal received
-        received += 1
-        return await receive()
-
-    body._receive = receive_counted
-    with pytest.raises(UploadRefused):
-        await body.read_fields(LIMIT)
-    assert received == pieces
-
-
-async def test_body_whose_reservation_was_withdrawn_is_refused() -> None:
-    reader = BodyReader(Settings(upload_bytes_in_flight=8 * MIB))
-    body = open_body(reader, multipart(bytes(MIB)))
-    receive = body._receive
-
-    async def receive_slowly() -> Any:
-        for reservation in reader.uploads._reservations:
-            reservation.is_withdrawn = True
-        return await receive()
-
-    body._receive = receive_slowly
-    with pytest.raises(UploadRefused):
-        await body.read_fields(LIMIT)
-
-
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 120), st.booleans()), max_size=40))
-def test_budget_never_exceeds_its_limits(steps: list[tuple[str, int, bool]]) -> None:
-    budget = UploadBudget(100)
-    held = []
-    for client, size, is_released in steps:
-        with suppress(UploadRefused):
-            held.append(budget.reserve(client, size))
-        if is_released and held:
-            held.pop(0).release()
-        assert budget.used == sum(each.size for each in held) <= 100
-        assert all(used <= 50 for used in budget._used_by.values())
-    for each in held:
-        each.release()
-    assert budget.used == 0
-    assert not +budget._used_by
-
-
-async def test_bodies_are_loaded_one_after_the_other() -> None:
-    memory = MemoryBudget(10)
-    order: list[str] = []
-
-    async def load(name: str, size: int) -> None:
-        async with memory.hold(size):
-            order.append(name)
-            await asyncio.sleep(0)
-            order.append(name)
-
-    await asyncio.gather(load("a", 8), load("b", 50), load("c", 5), load("d", 5))
-    assert order == ["a", "a", "b", "b", "c", "d", "c", "d"]
-    assert memory._used == 0
-
-
-async def test_waiting_for_memory_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upload_budget, "MAX_SECONDS_TO_LOAD", 0)
-    memory = MemoryBudget(10)
-    async with memory.hold(10):
-        with pytest.raises(ServiceUnavailable):
-            async with memory.hold(1):
-                pass
-    async with memory.hold(10):
-        pass
-    assert memory._used == 0
+async def test_body_larger_than_the_share_of_a_caller_is_accepted() -> None:
+    reader = new_reader(MIB)
+    body = open_body(reader, multipart(bytes(2 * MIB)))
+    assert (await body.read_fields(LIMIT))["file"].size == 2 * MIB
+    await body.close()
+    assert is_free(reader)
 
 
 async def test_small_pieces_stay_in_memory() -> None:
@@ -296,32 +208,27 @@ async def log_in(service: Service) -> dict[str, str]:
     return {"Authorization": f"Token {await service.create_token()}"}
 
 
-async def test_upload_beyond_the_limit_is_refused(start: StartService) -> None:
+async def test_upload_beyond_the_limit_is_refused(start: StartService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0)
     async with start(upload_bytes_in_flight=MIB) as service:
         headers = await log_in(service)
-        reader = service.app.app_context.body_reader
+        uploads = service.app.app_context.overload.uploads
 
         async def content() -> AsyncIterator[bytes]:
             for _ in range(4):
                 yield bytes(100_000)
 
-        taken = reader.uploads.reserve("another", MIB // 2), reader.uploads.reserve("third", MIB // 2)
-        refused = await service.client.post(
-            IMPORTS, files={"file": ("x.xlsx", xlsx() + bytes(100_000))}, headers=headers
-        )
-        assert refused.status_code == 503
-        assert refused.headers["Retry-After"] == "5"
-        assert refused.headers["Connection"] == "close"
-        assert "uploads" in refused.json()["detail"]
-        chunked = {**headers, "Content-Type": "multipart/form-data; boundary=b"}
-        assert (await service.client.post(IMPORTS, content=content(), headers=chunked)).status_code == 503
-        small = await service.client.post(IMPORTS, files={"file": ("x.xlsx", xlsx())}, headers=headers)
-        assert small.status_code == 201, "small bodies are not limited"
-        for each in taken:
-            each.release()
-        again = await service.client.post(IMPORTS, files={"file": ("x.xlsx", xlsx() + bytes(100_000))}, headers=headers)
-        assert again.status_code == 201
-        assert reader.uploads.used == 0
+        large = {"file": ("x.xlsx", xlsx() + bytes(100_000))}
+        async with uploads.slot("another", MIB // 2), uploads.slot("third", MIB // 2):
+            refused = await service.client.post(IMPORTS, files=large, headers=headers)
+            assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
+            assert "uploads" in refused.json()["detail"]
+            chunked = {**headers, "Content-Type": "multipart/form-data; boundary=b"}
+            assert (await service.client.post(IMPORTS, content=content(), headers=chunked)).status_code == 503
+            small = await service.client.post(IMPORTS, files={"file": ("x.xlsx", xlsx())}, headers=headers)
+            assert small.status_code == 201, "small bodies are not limited"
+        assert (await service.client.post(IMPORTS, files=large, headers=headers)).status_code == 201
+        assert not uploads._held
 
 
 async def test_stored_file_is_the_one_that_was_sent(start: StartService) -> None:
