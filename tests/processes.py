@@ -17,6 +17,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests import command_server
+
 FIELDGATE_COMMAND = Path(sys.executable).parent / "fieldgate"
 TIMEOUT_SECONDS = 60
 
@@ -31,14 +33,11 @@ def run_command(
     *arguments: str, data: Path, stdin: str = "", environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command and wait until it ends."""
-    return subprocess.run(
-        [FIELDGATE_COMMAND, *arguments, "--data", data],
-        input=stdin,
-        capture_output=True,
-        text=True,
+    return command_server.run(
+        [*arguments, "--data", str(data)],
+        stdin=stdin,
+        environment={**os.environ, **(environment or {})},
         timeout=TIMEOUT_SECONDS,
-        env={**os.environ, **(environment or {})},
-        check=False,
     )
 
 
