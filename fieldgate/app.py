@@ -188,7 +188,7 @@ def build_app(
         overload=overload,
         data_versions=data_versions,
         common_topics=(IDENTITY_TOPIC,),
-        outage_problem=readiness.monitor.problem_of,
+        outage_problem=readiness.problem_of,
         response_cache=ResponseCache(settings.response_cache_size),
         request_metrics=request_metrics,
         page_renderer=BrowsablePages(templates, PAGES, internal_client),
@@ -211,7 +211,7 @@ def build_app(
                 await authenticator.close()
                 await events.stop()
                 await data_versions.stop()
-                await readiness.monitor.stop()
+                await readiness.stop()
                 await database.close()
 
     application = Application(all_operations, app_context, lifespan, other_paths(all_operations))

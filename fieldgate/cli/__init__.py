@@ -17,8 +17,7 @@ from fieldgate.cli.serve import serve
 from fieldgate.cli.tokens import token
 from fieldgate.cli.users import user
 from fieldgate.cli.worker import worker
-from fieldgate.db.errors import UnexpectedPooler
-from fieldgate.db.outages import outage_of
+from fieldgate.db.outages import UnexpectedPooler, outage_of
 from fieldgate.settings import unknown_variables
 
 

@@ -4,7 +4,7 @@ from fieldgate.db.bulk import insert_rows, insert_rows_sync
 from fieldgate.db.commit_cache import CommitCache
 from fieldgate.db.data_versions import IDENTITY_TOPIC, DataVersions
 from fieldgate.db.database import Database, sqlite_file
-from fieldgate.db.errors import is_unavailable
+from fieldgate.db.outages import is_unavailable
 from fieldgate.db.paginate import PreparedPage, RowPage, paginate
 from fieldgate.db.prepared import PreparedQuery, in_bound_list, in_values
 from fieldgate.db.snapshot import Snapshot, snapshot

@@ -228,10 +228,10 @@ class Database:
                 await self.check_files()
 
     async def check_files(self) -> None:
-        """Raise `DatabaseGone` if the files of an SQLite database are not those that were opened."""
+        """Raise `DatabaseGone` if the files of an SQLite database are not those that were opened, or cannot be."""
         if self.is_sqlite:
             try:
-                self._files.check_latest()
+                self._files.check_before_open()
             except DatabaseGone:
                 await self.drop_connections()
                 raise

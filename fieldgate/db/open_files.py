@@ -10,6 +10,10 @@ from typing import NamedTuple
 
 from fieldgate.db.outages import DatabaseGone, Outage
 
+_MISSING = "the database was deleted or moved while in use; put it back, or stop the service and restore a backup"
+_REPLACED = "the database was replaced by another one while in use; put it back, or restart to use the other one"
+_LOG_REPLACED = "the -wal file of the database was deleted or replaced while in use; opening the database again"
+
 FileId = tuple[int, int]  # device and inode; not used again while the file is open
 
 # After a file was replaced, all processes close their connections before one opens the new files: the others would
@@ -29,7 +33,7 @@ class KnownIdentity:
         if self.value is None:
             self.value = found
         elif found != self.value:
-            raise DatabaseGone(Outage.REPLACED)
+            raise DatabaseGone(_REPLACED)
 
 
 class OpenFiles(NamedTuple):
@@ -66,15 +70,15 @@ class SqliteFiles:
         self.check_latest()
         found, lost = self._current(), self._lost
         if found.database is None:
-            raise DatabaseGone(Outage.MISSING)
+            raise DatabaseGone(_MISSING)
         if lost is None or found == lost:
             return
         is_replaced = found.database != lost.database
         if monotonic() < self._lost_at + REOPEN_SECONDS:
-            raise DatabaseGone(Outage.REPLACED if is_replaced else Outage.LOG_REPLACED)
+            raise DatabaseGone(_REPLACED) if is_replaced else DatabaseGone(_LOG_REPLACED, Outage.UNREACHABLE)
         if is_replaced and found.log is not None and found.log == lost.log:
             # SQLite would apply the log of the former file to this one.
-            raise DatabaseGone(Outage.REPLACED)
+            raise DatabaseGone(_REPLACED)
 
     def opened(self, identity: int | None) -> OpenFiles:
         """Note that a connection was opened, and return its files. Raises `DatabaseGone` for another database."""
@@ -90,15 +94,15 @@ class SqliteFiles:
         if found == files:
             return
         if found.database is None:
-            outage = Outage.MISSING
+            gone = DatabaseGone(_MISSING)
         elif found.database != files.database:
-            outage = Outage.REPLACED
+            gone = DatabaseGone(_REPLACED)
         elif files.log is None:
             return
         else:
-            outage = Outage.LOG_REPLACED
+            gone = DatabaseGone(_LOG_REPLACED, Outage.UNREACHABLE)
         self._lost, self._lost_at = files, monotonic()
-        raise DatabaseGone(outage)
+        raise gone
 
     def check_latest(self) -> None:
         """The same for the database that was opened last, and for the log of a connection that stays open.

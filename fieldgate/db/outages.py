@@ -23,25 +23,7 @@ class Outage(Enum):
         "unreachable",
         5,
         Message("The database cannot be reached. Please try again in a few seconds."),
-        "the database cannot be reached",
-    )
-    STARTING = (
-        "starting",
-        2,
-        Message("The database is starting or stopping. Please try again in a few seconds."),
-        "the database server is starting, stopping or recovering",
-    )
-    TOO_MANY_CONNECTIONS = (
-        "too_many_connections",
-        2,
-        Message("The database has too many connections. Please try again in a few seconds."),
-        "the database refuses more connections; raise its limit or run fewer processes",
-    )
-    LOCKED = (
-        "locked",
-        1,
-        Message("The database is busy with other writes. Please try again in a few seconds."),
-        "the database is locked by another program",
+        "the database cannot be reached or opened",
     )
     BUSY = (
         "busy",
@@ -49,59 +31,17 @@ class Outage(Enum):
         Message("The service is busy. Please try again in a few seconds."),
         "the database took too long to answer a request",
     )
-    OUT_OF_RESOURCES = (
-        "out_of_resources",
-        5,
-        Message("The database is out of memory or of open files. Please try again in a few seconds."),
-        "the database is out of memory or of file descriptors",
-    )
-    DISK_FULL = (
-        "disk_full",
-        30,
-        Message("The disk of the database is full, so nothing can be saved. Please try again later."),
-        "the disk of the database is full; free some space, nothing else is needed",
-    )
     READ_ONLY = (
         "read_only",
         10,
         Message("The database is read-only at the moment, so nothing can be saved. Please try again later."),
-        "the database is read-only; check its permissions, the mount, or whether it is a standby",
-    )
-    DISK_ERROR = (
-        "disk_error",
-        30,
-        Message("The disk of the database does not work properly. Please try again later."),
-        "the disk of the database fails to read or write; check it before anything else",
-    )
-    CANNOT_OPEN = (
-        "cannot_open",
-        5,
-        Message("The database cannot be opened. Please try again in a few seconds."),
-        "the file of the database cannot be opened; check its permissions and the limit of open files",
+        "the database cannot be written to; check its disk, its permissions, or whether it is a standby",
     )
     MISSING = (
         "missing",
         30,
         Message("The database is missing, so nothing can be read or saved. Please try again later."),
-        "the database was deleted or moved while in use; put it back, or stop the service and restore a backup",
-    )
-    REPLACED = (
-        "replaced",
-        30,
-        Message("The database was replaced by another one, so nothing can be read or saved. Please try again later."),
-        "the database was replaced by another one while in use; put it back, or restart to use the other one",
-    )
-    LOG_REPLACED = (
-        "log_replaced",
-        5,
-        Message("A file of the database was deleted while in use. Please try again in a few seconds."),
-        "the -wal file of the database was deleted or replaced while in use; opening the database again",
-    )
-    SCHEMA = (
-        "schema",
-        5,
-        Message("The database is not ready."),
-        "the database does not have the schema of this release; run: fieldgate migrate",
+        "the database is missing, or is another one",
     )
 
     def __init__(self, code: str, retry_seconds: int, message: Message, log_text: str) -> None:
@@ -110,48 +50,37 @@ class Outage(Enum):
         self.message = message
         self.log_text = log_text
 
-    @property
-    def affects_writes_only(self) -> bool:
-        """Whether reads work: only a write can tell that it is over."""
-        return self in (Outage.DISK_FULL, Outage.READ_ONLY, Outage.LOCKED, Outage.DISK_ERROR)
-
-    @property
-    def needs_operator(self) -> bool:
-        """Whether it usually ends only if the operator does something."""
-        return self in _FOR_THE_OPERATOR
-
     def problem(self) -> ServiceUnavailable:
         """The response of a request that failed for this reason."""
-        if self in (Outage.BUSY, Outage.LOCKED):  # the database works
+        if self is Outage.BUSY:  # the database works
             return ServiceUnavailable(self.message, self.retry_seconds)
-        return DatabaseUnavailable(self.message, self.retry_seconds, needs_operator=self.needs_operator)
-
-
-_FOR_THE_OPERATOR = {
-    Outage.DISK_FULL,
-    Outage.READ_ONLY,
-    Outage.DISK_ERROR,
-    Outage.CANNOT_OPEN,
-    Outage.MISSING,
-    Outage.REPLACED,
-    Outage.SCHEMA,
-}
+        needs_operator = self is not Outage.UNREACHABLE  # the others usually do not end by themselves
+        return DatabaseUnavailable(self.message, self.retry_seconds, needs_operator=needs_operator)
 
 
 class DatabaseGone(Exception):
-    """The database that was opened is no longer the one at its address."""
+    """The database that was opened is no longer the one at its address. The text says what to do."""
 
-    def __init__(self, outage: Outage) -> None:
-        super().__init__(outage.log_text)
+    def __init__(self, text: str, outage: Outage = Outage.MISSING) -> None:
+        super().__init__(text)
         self.outage = outage
 
 
+class UnexpectedPooler(Exception):
+    """There is a connection pooler in front of PostgreSQL, and the setting does not say so."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A connection pooler is in front of PostgreSQL. Set FIELDGATE_DATABASE_POOLER=true, or connect directly."
+        )
+
+
 _SQLITE_OUTAGES = {
-    sqlite3.SQLITE_BUSY: Outage.LOCKED,
-    sqlite3.SQLITE_LOCKED: Outage.LOCKED,
-    sqlite3.SQLITE_CANTOPEN: Outage.CANNOT_OPEN,
-    sqlite3.SQLITE_IOERR: Outage.DISK_ERROR,
-    sqlite3.SQLITE_FULL: Outage.DISK_FULL,
+    sqlite3.SQLITE_BUSY: Outage.BUSY,
+    sqlite3.SQLITE_LOCKED: Outage.BUSY,
+    sqlite3.SQLITE_CANTOPEN: Outage.UNREACHABLE,
+    sqlite3.SQLITE_IOERR: Outage.READ_ONLY,
+    sqlite3.SQLITE_FULL: Outage.READ_ONLY,
     sqlite3.SQLITE_READONLY: Outage.READ_ONLY,
 }
 # PostgreSQL's error codes, and their first two characters for all others of a class.
@@ -159,14 +88,12 @@ _POSTGRES_OUTAGES = {
     "08": Outage.UNREACHABLE,
     "25006": Outage.READ_ONLY,
     "3D000": Outage.MISSING,
-    "53": Outage.OUT_OF_RESOURCES,
-    "53100": Outage.DISK_FULL,
-    "53300": Outage.TOO_MANY_CONNECTIONS,
+    "53": Outage.UNREACHABLE,  # out of memory, too many connections
+    "53100": Outage.READ_ONLY,  # the disk is full
     "55P03": Outage.BUSY,
-    "57": Outage.UNREACHABLE,
+    "57": Outage.UNREACHABLE,  # starting, stopping
     "57014": Outage.BUSY,  # cancelled, usually by a timeout
-    "57P03": Outage.STARTING,
-    "58030": Outage.DISK_ERROR,
+    "58030": Outage.READ_ONLY,  # the disk fails
 }
 _OS_OUTAGES = {
     errno.ENETUNREACH: Outage.UNREACHABLE,
@@ -174,10 +101,10 @@ _OS_OUTAGES = {
     errno.ENETDOWN: Outage.UNREACHABLE,
     errno.EHOSTDOWN: Outage.UNREACHABLE,
     errno.ENOENT: Outage.UNREACHABLE,  # the socket of PostgreSQL
-    errno.ENOSPC: Outage.DISK_FULL,
-    errno.EDQUOT: Outage.DISK_FULL,
+    errno.ENOSPC: Outage.READ_ONLY,
+    errno.EDQUOT: Outage.READ_ONLY,
     errno.EROFS: Outage.READ_ONLY,
-    errno.EIO: Outage.DISK_ERROR,
+    errno.EIO: Outage.READ_ONLY,
 }
 
 
@@ -208,6 +135,11 @@ def outage_of(error: BaseException | None) -> Outage | None:
             return Outage.UNREACHABLE
     # SQLAlchemy raises its own error with the driver's error as the cause.
     return outage_of(error.__cause__)
+
+
+def is_unavailable(error: BaseException | None) -> bool:
+    """Whether a later attempt may succeed: the database cannot be reached or written to, or is overloaded."""
+    return outage_of(error) is not None
 
 
 def is_broken_connection(error: BaseException | None) -> bool:

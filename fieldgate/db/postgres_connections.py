@@ -10,7 +10,7 @@ from typing import Any
 
 import asyncpg
 
-from fieldgate.db.errors import UnexpectedPooler
+from fieldgate.db.outages import UnexpectedPooler
 
 CONNECT_TIMEOUT = 5.0  # seconds, for all hosts of the URL together
 _CACHED_STATEMENTS = 100  # of a connection; the driver's default

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, inspect, text
 
 from fieldgate.db.database import Database
+from fieldgate.db.outages import DatabaseGone
 
 _MIGRATION = Path(__file__).parent / "migrations" / "versions" / "0001_schema.py"
 REQUIRED_REVISION = f"0001_{hashlib.sha256(_MIGRATION.read_bytes()).hexdigest()[:12]}"  # as in the migration itself
@@ -49,7 +50,7 @@ class SchemaState(NamedTuple):
         return " ".join(self.problem)
 
 
-class UnsupportedSchema(Exception):
+class UnsupportedSchema(DatabaseGone):
     """The database has another schema than that of this release. The text says what to do."""
 
     def __init__(self, state: SchemaState) -> None:

@@ -9,8 +9,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.exc import DBAPIError
 
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
-from fieldgate.db.errors import UnexpectedPooler
-from fieldgate.db.outages import outage_of
+from fieldgate.db.outages import UnexpectedPooler, outage_of
 from fieldgate.db.schema import read_state
 from fieldgate.db.tables import now
 from fieldgate.doctor.findings import Finding, error, ok, warning

@@ -34,7 +34,7 @@ class Health(msgspec.Struct, frozen=True):
 
 class NotReadyReport(msgspec.Struct, frozen=True):
     detail: Annotated[str, Meta(description="The reason, in the caller's language.")]
-    reason: Annotated[str, Meta(description="The reason as a word for programs, such as `disk_full`.")]
+    reason: Annotated[str, Meta(description="The reason as a word for programs, such as `read_only`.")]
 
 
 class UnreadyReason(Protocol):

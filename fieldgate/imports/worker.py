@@ -75,7 +75,7 @@ class ImportWorker:
         self._retention = timedelta(seconds=settings.import_retention)
         self._stopping = asyncio.Event()
         self._database = database
-        self._outages = DatabaseReadiness(database).monitor
+        self._outages = DatabaseReadiness(database)
 
     async def run(self, stopping: asyncio.Event, on_ready: Callable[[], None] = lambda: None) -> None:
         """Process imports until `stopping` is set. The current import is finished first."""

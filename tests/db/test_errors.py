@@ -48,7 +48,7 @@ async def test_terminated_connection_is_replaced(database: Database) -> None:
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
 async def test_url_options_of_postgresql_are_accepted(database: Database) -> None:
-    with_options = Database(database.url.update_query_dict({"sslmode": "prefer"}).render_as_string(hide_password=False))
+    with_options = Database(f"{database.postgres_dsn}&sslmode=prefer")
     async with with_options.read_transaction() as connection:
         assert (await connection.execute(text("SELECT 1"))).scalar_one() == 1
     pool = await with_options.postgres_pool()
@@ -88,26 +88,26 @@ def sqlite_error(code: int) -> sqlite3.Error:
 @pytest.mark.parametrize(
     ("error", "outage"),
     [
-        (sqlite_error(sqlite3.SQLITE_FULL), Outage.DISK_FULL),
+        (sqlite_error(sqlite3.SQLITE_FULL), Outage.READ_ONLY),
         (sqlite_error(sqlite3.SQLITE_READONLY_DBMOVED), Outage.READ_ONLY),
-        (sqlite_error(sqlite3.SQLITE_IOERR_FSYNC), Outage.DISK_ERROR),
-        (sqlite_error(sqlite3.SQLITE_BUSY_SNAPSHOT), Outage.LOCKED),
-        (sqlite_error(sqlite3.SQLITE_CANTOPEN), Outage.CANNOT_OPEN),
+        (sqlite_error(sqlite3.SQLITE_IOERR_FSYNC), Outage.READ_ONLY),
+        (sqlite_error(sqlite3.SQLITE_BUSY_SNAPSHOT), Outage.BUSY),
+        (sqlite_error(sqlite3.SQLITE_CANTOPEN), Outage.UNREACHABLE),
         (sqlite_error(sqlite3.SQLITE_CORRUPT), None),
-        (asyncpg.DiskFullError(), Outage.DISK_FULL),
-        (asyncpg.OutOfMemoryError(), Outage.OUT_OF_RESOURCES),
-        (asyncpg.TooManyConnectionsError(), Outage.TOO_MANY_CONNECTIONS),
-        (asyncpg.CannotConnectNowError(), Outage.STARTING),
+        (asyncpg.DiskFullError(), Outage.READ_ONLY),
+        (asyncpg.OutOfMemoryError(), Outage.UNREACHABLE),
+        (asyncpg.TooManyConnectionsError(), Outage.UNREACHABLE),
+        (asyncpg.CannotConnectNowError(), Outage.UNREACHABLE),
         (asyncpg.AdminShutdownError(), Outage.UNREACHABLE),
         (asyncpg.QueryCanceledError(), Outage.BUSY),
         (asyncpg.ReadOnlySQLTransactionError(), Outage.READ_ONLY),
         (asyncpg.InvalidCatalogNameError(), Outage.MISSING),
-        (asyncpg.PostgresIOError(), Outage.DISK_ERROR),
+        (asyncpg.PostgresIOError(), Outage.READ_ONLY),
         (asyncpg.UniqueViolationError(), None),
         (asyncpg.InternalClientError("cannot switch to state 12"), Outage.UNREACHABLE),
         (asyncpg.InterfaceError("another operation is in progress"), Outage.UNREACHABLE),
-        (OSError(28, "No space left on device"), Outage.DISK_FULL),
-        (DatabaseGone(Outage.MISSING), Outage.MISSING),
+        (OSError(28, "No space left on device"), Outage.READ_ONLY),
+        (DatabaseGone("deleted"), Outage.MISSING),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -80,7 +80,7 @@ async def test_tables_without_a_revision_are_refused(database: Database, stateme
 
 async def check_refused(database: Database, revision: str) -> None:
     assert await read_state(database) == (SchemaStatus.OTHER, revision)
-    assert await unready_reason(database) is Outage.SCHEMA
+    assert await unready_reason(database) is Outage.MISSING
     with pytest.raises(UnsupportedSchema, match="start with a new data folder") as caught:
         await upgrade(database)
     assert "\n" not in str(caught.value)
@@ -89,7 +89,7 @@ async def check_refused(database: Database, revision: str) -> None:
 async def test_database_without_tables_is_empty(empty_database_url: str) -> None:
     database = Database(empty_database_url)
     assert await read_state(database) == (SchemaStatus.EMPTY, None)
-    assert await unready_reason(database) is Outage.SCHEMA
+    assert await unready_reason(database) is Outage.MISSING
     assert (await upgrade(database)).status is SchemaStatus.EMPTY
     assert await read_state(database) == (SchemaStatus.CURRENT, REQUIRED_REVISION)
     assert await unready_reason(database) is None
@@ -101,4 +101,4 @@ async def unready_reason(database: Database) -> Outage | None:
     try:
         return await readiness.unready_reason()
     finally:
-        await readiness.monitor.stop()  # it would look at the database again and again
+        await readiness.stop()  # it would look at the database again and again

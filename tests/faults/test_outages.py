@@ -15,8 +15,8 @@ from sqlalchemy import make_url
 from sqlalchemy.engine import Connection
 
 from fieldgate.db import Database
-from fieldgate.db.outage_monitor import OutageMonitor
 from fieldgate.db.outages import Outage
+from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.settings import Settings
 from tests.conftest import Service, StartService, run_service
 from tests.faults.test_database_files import FaultCaller, is_ready, outage_lines, readiness, wait_until
@@ -28,12 +28,12 @@ EVENTS = "/api/v2/event/"
 @pytest.fixture(autouse=True)
 def _probe_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Probes are made by the test, so that an outage lasts until it is looked at."""
-    monkeypatch.setattr("fieldgate.db.outage_monitor.PROBE_SECONDS", 3600)
+    monkeypatch.setattr("fieldgate.db.readiness.PROBE_SECONDS", 3600)
 
 
-def monitor_of(service: Service) -> OutageMonitor:
+def monitor_of(service: Service) -> DatabaseReadiness:
     monitor = service.app.app_context.outage_problem.__self__  # type: ignore[attr-defined]
-    assert isinstance(monitor, OutageMonitor)
+    assert isinstance(monitor, DatabaseReadiness)
     return monitor
 
 
@@ -84,7 +84,7 @@ async def test_full_disk(start: StartService, caplog: pytest.LogCaptureFixture, 
         assert (await caller.post_import()).status_code == 201
         pages = await execute_as_writer(service, "PRAGMA page_count")
         await execute_as_writer(service, f"PRAGMA max_page_count = {pages}")
-        await check_outage(service, caller, Outage.DISK_FULL, caplog)
+        await check_outage(service, caller, Outage.READ_ONLY, caplog)
         await execute_as_writer(service, "PRAGMA max_page_count = 1000000")
         await check_recovery(service, caller, caplog)
         assert await caller.lost() == 0
@@ -104,9 +104,8 @@ async def test_read_only(start: StartService, caplog: pytest.LogCaptureFixture, 
         trial_report.add(with_writes(caller, TrialResult(trial="read-only", database="SQLite")))
 
 
-async def test_locked(
-    start: StartService, tmp_path: Path, caplog: pytest.LogCaptureFixture, trial_report: TrialReport
-) -> None:
+async def test_locked(start: StartService, tmp_path: Path, trial_report: TrialReport) -> None:
+    """Writes are refused as long as another program writes; the service is ready."""
     async with start() as service:
         caller = FaultCaller(service, await service.create_token(is_superuser=True))
         assert (await caller.post_import()).status_code == 201
@@ -114,8 +113,10 @@ async def test_locked(
             patch.setattr("fieldgate.db.database._SQLITE_PRAGMAS", ("PRAGMA busy_timeout = 1",))
             await database_of(service).drop_connections()
             other.execute("BEGIN IMMEDIATE")
-            await check_outage(service, caller, Outage.LOCKED, caplog)
-        await check_recovery(service, caller, caplog)
+            refused = await caller.post_import()
+            assert (refused.status_code, refused.json()) == (503, {"detail": str(Outage.BUSY.message)})
+            assert await readiness(service) == (200, None)
+        assert (await caller.post_import()).status_code == 201
         trial_report.add(with_writes(caller, TrialResult(trial="locked by another program", database="SQLite")))
 
 
@@ -123,7 +124,7 @@ async def test_service_finds_out_by_itself_that_an_outage_is_over(
     start: StartService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nobody writes meanwhile: only the probes of the monitor can find it out."""
-    monkeypatch.setattr("fieldgate.db.outage_monitor.PROBE_SECONDS", 0.02)
+    monkeypatch.setattr("fieldgate.db.readiness.PROBE_SECONDS", 0.02)
     async with start() as service:
         caller = FaultCaller(service, await service.create_token(is_superuser=True))
         with pytest.MonkeyPatch.context() as patch:
@@ -142,18 +143,6 @@ def with_writes(caller: FaultCaller, result: TrialResult) -> TrialResult:
     """The result with what the caller wrote, and the responses it got."""
     acknowledged = len(caller.acknowledged) + len(caller.imports)
     return msgspec.structs.replace(result, acknowledged=acknowledged, statuses=dict(caller.statuses))
-
-
-async def test_write_probe_leaves_nothing_that_counts(start: StartService) -> None:
-    async with start() as service:
-        monitor = monitor_of(service)
-        monitor.report(Outage.READ_ONLY)
-        assert await readiness(service) == (503, "read_only")
-        await monitor.probe()
-        assert await readiness(service) == (200, None)
-        monitor.report(Outage.DISK_FULL)
-        await monitor.probe()
-        assert await readiness(service) == (200, None)
 
 
 @pytest.fixture
@@ -205,7 +194,7 @@ async def test_postgresql(
         await wait_until(lambda: can_write(caller))
 
         await administer(address, "ALTER ROLE fieldgate CONNECTION LIMIT 0")
-        await wait_until(lambda: has_outage(service, caller, Outage.TOO_MANY_CONNECTIONS))
+        await wait_until(lambda: has_outage(service, caller, Outage.UNREACHABLE))
         await administer(address, "ALTER ROLE fieldgate CONNECTION LIMIT -1")
         await wait_until(lambda: is_ready(service))
         await wait_until(lambda: can_write(caller))
@@ -218,7 +207,7 @@ async def test_postgresql(
         await wait_until(lambda: can_write(caller))
         assert await caller.lost() == 0
         reasons = {vars(record).get("reason") for record in caplog.records}
-        assert {"read_only", "too_many_connections", "unreachable"} <= reasons
+        assert {"read_only", "unreachable"} <= reasons
         trial_report.add(
             with_writes(caller, TrialResult(trial="read-only, too many connections, stopped", database="PostgreSQL"))
         )

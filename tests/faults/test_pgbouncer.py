@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import bindparam, literal, select
 
 from fieldgate.db import Database, DataVersions, PreparedQuery, snapshot
-from fieldgate.db.errors import UnexpectedPooler
+from fieldgate.db.outages import UnexpectedPooler
 from fieldgate.db.schema import upgrade
 from fieldgate.db.tables import topic_versions
 from tests.conftest import StartService

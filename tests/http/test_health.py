@@ -32,11 +32,11 @@ async def test_metrics_tell_whether_the_service_is_ready(service: Service) -> No
 
 async def test_readyz_without_readiness_is_503() -> None:
     with pytest.raises(NotReady) as raised:
-        await readyz.handler(Readiness(FixedCheck(None), FixedCheck(Outage.DISK_FULL)))
+        await readyz.handler(Readiness(FixedCheck(None), FixedCheck(Outage.READ_ONLY)))
     assert raised.value.status == 503
     assert raised.value.body(Language.ENGLISH) == {
-        "detail": "The disk of the database is full, so nothing can be saved. Please try again later.",
-        "reason": "disk_full",
+        "detail": "The database is read-only at the moment, so nothing can be saved. Please try again later.",
+        "reason": "read_only",
     }
 
 
