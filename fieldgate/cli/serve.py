@@ -183,7 +183,6 @@ class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Gra
         ended = self.wrks[number]
         if ended.is_alive() or self._delayed.pop(number, None) is ended:
             return True
-        _forget_gauges(ended.inner.pid)
         lived = time.monotonic() - ended.birth
         delay = self._backoffs[number].next_delay(lived)
         if delay:
@@ -208,13 +207,6 @@ class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Gra
         finally:
             if self.runs_import_worker:
                 self._worker_thread.join()
-
-
-def _forget_gauges(pid: int) -> None:
-    """Remove what only a living process can tell from the metrics."""
-    from prometheus_client.multiprocess import mark_process_dead  # reads the folder when it is imported
-
-    mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
 
 def _restore_signals() -> None:

@@ -6,12 +6,12 @@ path with a secret they contain the template.
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from time import perf_counter
 from typing import NamedTuple, Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
@@ -69,13 +69,6 @@ class RequestMetrics:
         self._refusals = Counter(
             "fieldgate_rate_limited", "Requests that a rate limit refused.", ["policy"], registry=registry
         )
-        self._lag = Gauge(
-            "fieldgate_index_lag_seconds",
-            "For how long responses have been based on an earlier version of the data.",
-            ["data"],
-            multiprocess_mode="livemax",
-            registry=registry,
-        )
         self._series: dict[tuple[str, str, int], _Series] = {}
 
     def request_id(self, headers: Mapping[bytes, bytes], *, is_trusted: bool) -> bytes:
@@ -119,10 +112,6 @@ class RequestMetrics:
     def count_refusal(self, policy: str) -> None:
         """Count a request that a rate limit refused."""
         self._refusals.labels(policy).inc()
-
-    def lag_setter(self, data: str) -> Callable[[float], None]:
-        """A function that sets for how long responses have been based on an earlier version of some data."""
-        return self._lag.labels(data).set
 
     def to_prometheus(self, *, is_ready: bool | None = None) -> bytes:
         """The metrics of all processes of this server in Prometheus' text format; `is_ready` if it was checked."""

@@ -11,14 +11,13 @@ from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.settings import Settings
 
 COUNTING = """
-import os, sys
+import sys
 from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.settings import Settings
 metrics = RequestMetrics(Settings())
 for _ in range(int(sys.argv[1])):
     metrics.count_request("GET", "/a/", 200, 0.003)
-metrics.lag_setter("events")(float(sys.argv[1]))
-print(os.getpid(), metrics.to_prometheus().decode())
+print(metrics.to_prometheus().decode())
 """
 
 
@@ -46,22 +45,16 @@ def test_one_process() -> None:
 
 
 def test_processes_share_a_folder(tmp_path: Path) -> None:
-    """Counts are added up, also those of processes that have ended; of the lag it is the longest of living ones."""
+    """Counts are added up, also those of processes that have ended."""
     environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
 
-    def count(number: int) -> tuple[int, dict[str, float]]:
+    def count(number: int) -> dict[str, float]:
         command = [sys.executable, "-c", COUNTING, str(number)]
-        output = subprocess.run(command, check=True, env=environment, capture_output=True, text=True).stdout
-        pid, _, exposition = output.partition(" ")
-        return int(pid), samples_of(exposition)
+        return samples_of(subprocess.run(command, check=True, env=environment, capture_output=True, text=True).stdout)
 
-    pid, _ = count(9)
-    _, samples = count(2)
+    count(9)
+    samples = count(2)
     assert samples["fieldgate_requests_total GET /a/ 200"] == 11
     assert samples["fieldgate_request_seconds_bucket 0.005 /a/"] == 11
-    assert samples["fieldgate_index_lag_seconds events"] == 9
-    forget = f"from fieldgate.cli.serve import _forget_gauges; _forget_gauges({pid})"
-    subprocess.run([sys.executable, "-c", forget], check=True, env=environment)
-    _, samples = count(3)
-    assert samples["fieldgate_index_lag_seconds events"] == 3
+    samples = count(3)
     assert samples["fieldgate_requests_total GET /a/ 200"] == 14
