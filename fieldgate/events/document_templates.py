@@ -8,13 +8,14 @@ control characters, which JSON text never contains unescaped:
     ␆…␈…␇              field reports, each after the condition for seeing it
     ␎…␏                contacts: an empty list for the public
 
-`TemplateRenderer.render` replaces them for one language and scope. Most templates hold a handful. Templates do not
+CSV rows (`csv_rows.py`) are templates with the same placeholders. `TemplateRenderer.render` replaces them for one
+language and scope. Most templates hold a handful. Templates do not
 depend on the list of languages, so a new language needs no rebuild.
 
 List templates are stored: a change of what `build_list_template` returns needs a new `EVENT_FORMAT` (`facets.py`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any
@@ -37,11 +38,11 @@ _REPORTS_START, _REPORT_SEPARATOR, _CONDITION_END, _REPORTS_END = b"\x06", b"\x0
 _PERSONS_START, _PERSONS_END = b"\x0e", b"\x0f"
 
 # The first character of a placeholder says what it stands for. Part of the stored format.
-_COUNTRIES, _DISASTER_TYPE = "c", "d"
-_SEVERITY, _APPEAL_TYPE, _APPEAL_STATUS, _VISIBILITY, _EPI_SOURCE = "s", "t", "u", "v", "e"
+COUNTRIES, DISASTER_TYPE, SEVERITY = "c", "d", "s"
+_APPEAL_TYPE, _APPEAL_STATUS, _VISIBILITY, _EPI_SOURCE = "t", "u", "v", "e"
 
 LABELS: dict[str, tuple[Message, ...]] = {
-    _SEVERITY: (Message("Yellow"), Message("Orange"), Message("Red")),
+    SEVERITY: (Message("Yellow"), Message("Orange"), Message("Red")),
     _APPEAL_TYPE: (
         Message("DREF"),
         Message("Emergency Appeal"),
@@ -58,7 +59,7 @@ LABELS: dict[str, tuple[Message, ...]] = {
     ),
     _EPI_SOURCE: (Message("Ministry of health"), Message("WHO"), Message("OTHER")),
 }
-SEVERITY_NAMES = LABELS[_SEVERITY]
+SEVERITY_NAMES = LABELS[SEVERITY]
 
 # The six numbers of people affected; `recent_affected` is the position of one of them, from 1.
 AFFECTED_FIELDS = (
@@ -81,7 +82,7 @@ _encode = msgspec.json.Encoder().encode
 
 def severity_label(level: int) -> Message:
     """The name of a severity level."""
-    return LABELS[_SEVERITY][level]
+    return LABELS[SEVERITY][level]
 
 
 def visibility_label(visibility: int) -> Message:
@@ -151,7 +152,7 @@ def _common_fields(event: Event) -> dict[str, Any]:
         "countries": _countries_placeholder(event.countries),
         "num_affected": event.num_affected,
         "ifrc_severity_level": event.ifrc_severity_level,
-        "ifrc_severity_level_display": _label_placeholder(_SEVERITY, event.ifrc_severity_level),
+        "ifrc_severity_level_display": _label_placeholder(SEVERITY, event.ifrc_severity_level),
         "ifrc_severity_level_update_date": event.ifrc_severity_level_update_date,
         "glide": event.glide,
         "disaster_start_date": event.disaster_start_date,
@@ -223,12 +224,16 @@ def _report_records(reports: Sequence[FieldReport], *, is_detail: bool) -> Any:
     records = [_report_record(report, is_detail=is_detail) for report in newest_first]
     if all(report.visibility == Visibility.PUBLIC for report in reports):
         return records
+    return msgspec.Raw(reports_placeholder(newest_first, map(_encode, records)))
+
+
+def reports_placeholder(reports: Iterable[FieldReport], contents: Iterable[bytes]) -> bytes:
+    """Field reports, each after the condition for seeing it."""
     guarded = [
-        b"%d:%s%s%s"
-        % (report.visibility, ",".join(map(str, report.countries)).encode(), _CONDITION_END, _encode(record))
-        for report, record in zip(newest_first, records, strict=True)
+        b"%d:%s%s%s" % (report.visibility, ",".join(map(str, report.countries)).encode(), _CONDITION_END, content)
+        for report, content in zip(reports, contents, strict=True)
     ]
-    return msgspec.Raw(_REPORTS_START + _REPORT_SEPARATOR.join(guarded) + _REPORTS_END)
+    return _REPORTS_START + _REPORT_SEPARATOR.join(guarded) + _REPORTS_END
 
 
 def _report_record(report: FieldReport, *, is_detail: bool) -> dict[str, Any]:
@@ -270,12 +275,12 @@ def _contact_records(contacts: Sequence[Person], **extra: int) -> Any:
 
 
 def _type_placeholder(event: Event) -> Any:
-    return None if event.dtype is None else _placeholder(f"{_DISASTER_TYPE}{event.dtype}")
+    return None if event.dtype is None else _placeholder(f"{DISASTER_TYPE}{event.dtype}")
 
 
 def _countries_placeholder(ids: Iterable[int]) -> Any:
     listed = ",".join(map(str, sorted(ids)))
-    return _placeholder(f"{_COUNTRIES}{listed}") if listed else []
+    return _placeholder(f"{COUNTRIES}{listed}") if listed else []
 
 
 def _label_placeholder(kind: str, value: int) -> msgspec.Raw:
@@ -284,7 +289,12 @@ def _label_placeholder(kind: str, value: int) -> msgspec.Raw:
 
 @lru_cache(MAX_CACHED_TEXTS)
 def _placeholder(key: str) -> msgspec.Raw:
-    return msgspec.Raw(_TEXT_START + key.encode() + _TEXT_END)
+    return msgspec.Raw(key_placeholder(key))
+
+
+def key_placeholder(key: str) -> bytes:
+    """Reference data or a label: the kind, and ids."""
+    return _TEXT_START + key.encode() + _TEXT_END
 
 
 def translations_in_order(texts: LocalizedText, original: str) -> dict[str, str]:
@@ -300,16 +310,31 @@ def localized(texts: LocalizedText, original: str) -> Any:
     translations = translations_in_order(texts, original)
     if len(set(translations.values())) <= 1:
         return next(iter(translations.values()), "")
-    parts = [_TEXT_SEPARATOR + code.encode() + _CODE_END + _encode(text) for code, text in translations.items()]
-    return msgspec.Raw(_TEXT_START + b"".join(parts) + _TEXT_END)
+    return msgspec.Raw(text_placeholder({code: _encode(text) for code, text in translations.items()}))
+
+
+def text_placeholder(translations: Mapping[str, bytes]) -> bytes:
+    """Encoded texts by language code, the fallback first."""
+    parts = [_TEXT_SEPARATOR + code.encode() + _CODE_END + text for code, text in translations.items()]
+    return _TEXT_START + b"".join(parts) + _TEXT_END
 
 
 class TemplateRenderer:
-    """Renders templates in one language, with one state of the reference data."""
+    """Renders templates in one language, with one state of the reference data.
 
-    def __init__(self, reference_data: ReferenceData, language: Language) -> None:
+    `look_up` encodes reference data and labels, `join_reports` the field reports that a caller sees.
+    """
+
+    def __init__(
+        self,
+        reference_data: ReferenceData,
+        language: Language,
+        look_up: Callable[[ReferenceData, Language, bytes], bytes] | None = None,
+        join_reports: Callable[[Sequence[bytes]], bytes] = lambda records: b"[" + b",".join(records) + b"]",
+    ) -> None:
         self._language_mark = _TEXT_SEPARATOR + language.value.encode() + _CODE_END
-        self._look_up = lru_cache(MAX_CACHED_TEXTS)(partial(_look_up, reference_data, language))
+        self._look_up = lru_cache(MAX_CACHED_TEXTS)(partial(look_up or _look_up, reference_data, language))
+        self._join_reports = join_reports
 
     def render(self, template: bytes, scope: ViewerScope) -> bytes:
         """The record as a caller may see it."""
@@ -329,7 +354,7 @@ class TemplateRenderer:
             visibility, _, countries = condition.decode().partition(":")
             if scope.can_see(int(visibility), tuple(map(int, filter(None, countries.split(","))))):
                 seen.append(record)
-        return b"[" + b",".join(seen) + b"]"
+        return self._join_reports(seen)
 
     def _localize(self, key: bytes) -> bytes:
         if key[0] != _TEXT_SEPARATOR_BYTE:
@@ -342,9 +367,9 @@ class TemplateRenderer:
 
 def _look_up(reference_data: ReferenceData, language: Language, key: bytes) -> bytes:
     kind, value = chr(key[0]), key[1:].decode()
-    if kind == _COUNTRIES:
+    if kind == COUNTRIES:
         return reference_data.countries_json(language, map(int, value.split(",")))
-    if kind == _DISASTER_TYPE:
+    if kind == DISASTER_TYPE:
         return reference_data.type_json(language, int(value))
     return _encode(translate(LABELS[kind][int(value)], language))
 
