@@ -192,7 +192,7 @@ async def run_in_thread(work: Callable[Params, Result], *args: Params.args, **kw
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
-        await asyncio.wait([running])
+        await asyncio.gather(running, return_exceptions=True)
         raise
 
 

@@ -48,7 +48,7 @@ class RequestSandbox:
             return await asyncio.shield(thread)
         except asyncio.CancelledError:
             run.cancel()
-            await asyncio.wait([thread])  # the slot is free when the process has ended
+            await asyncio.gather(thread, return_exceptions=True)  # the slot is free when the process has ended
             raise
         except Exception:
             if self._is_closed:

@@ -98,7 +98,9 @@ def test_pieces_of_any_size_give_the_same_fields(content: bytes, step: int) -> N
     async def read() -> Any:
         incoming = open_body(new_reader(), multipart(content, name="x"), step=step, is_declared=False)
         values = await incoming.read_fields(LIMIT)
-        return values["name"], values["file"].data
+        found = values["name"], values["file"].data
+        await incoming.close()
+        return found
 
     if b"\r\n--b" not in content:
         assert asyncio.run(read()) == ("x", content)
@@ -163,8 +165,10 @@ async def test_full_disk_is_503(reader: BodyReader, monkeypatch: pytest.MonkeyPa
 
 async def test_missing_spool_folder_is_503(tmp_path: Path) -> None:
     reader = new_reader(spool=str(tmp_path / "none"))
+    body = open_body(reader, multipart(bytes(MIB)))
     with pytest.raises(ServiceUnavailable, match="no space"):
-        await open_body(reader, multipart(bytes(MIB))).read_fields(LIMIT)
+        await body.read_fields(LIMIT)
+    await body.close()
 
 
 # The limits
@@ -182,6 +186,7 @@ async def test_body_beyond_the_limit_is_refused_without_reading_it(
         with pytest.raises(ServiceUnavailable, match="uploads"):
             await body.read_fields(LIMIT)
         assert (await body._receive())["body"].startswith(b"--b"), "nothing was read"
+        await body.close()
 
 
 async def test_body_larger_than_the_share_of_a_caller_is_accepted() -> None:
@@ -199,6 +204,7 @@ async def test_small_pieces_stay_in_memory() -> None:
     await content.finish()
     assert not content.is_on_disk
     assert (content.size, content.read(), content.read_start(3)) == (1000, b"x" * 1000, b"xxx")
+    content.close()
 
 
 # The service
