@@ -133,11 +133,6 @@ class AccountStore:
             )
             return result.one_or_none()
 
-    async def find_grantee(self, username: str) -> Row[Any] | None:
-        """Return the row of an enabled user or of the public: those who can be granted permissions."""
-        row = await self.find_any(username)
-        return None if row is None or row.disabled_at is not None else row
-
     async def find_any(self, username: str) -> Row[Any] | None:
         """Return the row of a user, enabled or not, or of the public, with the expiry of an invitation."""
         async with self._database.read_transaction() as connection:

@@ -35,7 +35,6 @@ MAX_KNOWN_CREDENTIALS = 4096
 
 _USER_READS, _USER_WRITES = "reads", "writes"
 _ADDRESS_READS, _ADDRESS_WRITES, _FAILURES = "address-reads", "address-writes", "failed-logins"
-POLICY_NAMES = (_USER_READS, _USER_WRITES, _ADDRESS_READS, _ADDRESS_WRITES, _FAILURES)
 
 Clock = Callable[[], float]
 

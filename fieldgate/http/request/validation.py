@@ -11,7 +11,7 @@ further checks, which raises `ValueError` with a `Message`. A blank query parame
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from types import NoneType, UnionType
@@ -201,18 +201,6 @@ def encoded_fields(kind: type[msgspec.Struct]) -> frozenset[str]:
 def field_names(kind: type[msgspec.Struct]) -> frozenset[str]:
     """The names of the fields of structs, as clients send them."""
     return frozenset(field.encode_name for field in msgspec.structs.fields(kind))
-
-
-def check_implemented(kind: type[msgspec.Struct], implemented: Collection[str]) -> None:
-    """Raise `LookupError` unless there is an implementation for every field of a query struct, and no other.
-
-    Call it where the implementations are registered, so that a forgotten one fails at start-up.
-    """
-    names = {field.name for field in msgspec.structs.fields(kind)}
-    if missing := sorted(names - set(implemented)):
-        raise LookupError(f"{kind.__name__}: no code implements {', '.join(missing)}")
-    if extra := sorted(set(implemented) - names):
-        raise LookupError(f"{kind.__name__}: there is no field {', '.join(extra)}")
 
 
 def expected_message(kind: Any) -> Message:

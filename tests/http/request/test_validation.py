@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Meta
 
 from fieldgate.errors import ValidationError
-from fieldgate.http.request.validation import check_implemented, field_names, parse_struct
+from fieldgate.http.request.validation import field_names, parse_struct
 from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.messages import Message
 
@@ -197,15 +197,3 @@ def test_fast_and_slow_list_parsing_agree(text: str) -> None:
     alone = [read(f"{member} ") for member in members]
     expected = None if None in alone else tuple(number for each in alone for number in each or ())
     assert read(text) == expected
-
-
-def test_every_field_of_a_query_needs_an_implementation() -> None:
-    class Query(msgspec.Struct):
-        country: str = ""
-        region: str = ""
-
-    check_implemented(Query, {"country": 1, "region": 2})
-    with pytest.raises(LookupError, match=r"^Query: no code implements region$"):
-        check_implemented(Query, ["country"])
-    with pytest.raises(LookupError, match=r"^Query: there is no field typo$"):
-        check_implemented(Query, ["country", "region", "typo"])
