@@ -1,7 +1,8 @@
 """Bounds on what one process does at a time, so that nobody can use it up.
 
-Work holds slots until it has ended, and callers who wait for one take turns. Who has to wait for too long is answered
-with 503. A caller is a user, or an address without credentials.
+Work holds slots until it has ended. Callers who wait for one take turns, those with fewest requests first: a flood of
+one caller delays others little. Who has to wait for too long is answered with 503. A caller is a user, or an address
+without credentials.
 """
 
 import asyncio
@@ -44,7 +45,7 @@ class _Turn(NamedTuple):
 
 
 class Slots:
-    """A number of slots for work in all, and for each caller. Callers who wait take turns."""
+    """A number of slots for work in all, and for each caller."""
 
     def __init__(
         self,
@@ -89,7 +90,8 @@ class Slots:
         self._add(caller, -size)
         if not self._held[caller]:
             del self._held[caller]
-        while next_caller := next((each for each in self._waiting if self._may_go_on(each)), None):
+        while fitting := [each for each in self._waiting if self._may_go_on(each)]:
+            next_caller = min(fitting, key=lambda each: len(self._waiting[each]))
             turns = self._waiting.pop(next_caller)
             turn = turns.popleft()
             self._add(next_caller, turn.size)

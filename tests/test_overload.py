@@ -26,14 +26,14 @@ async def waiting(slots: Slots, count: int) -> None:
         await asyncio.sleep(0)
 
 
-async def test_callers_take_turns() -> None:
+async def test_callers_take_turns_and_those_with_fewest_requests_come_first() -> None:
     slots = Slots(1, 1)
     order: list[str] = []
     async with asyncio.TaskGroup() as tasks, slots.slot("first"):
-        for caller in ("many", "many", "many", "few", "other"):
+        for caller in ("many", "many", "many", "pair", "pair", "few", "other"):
             tasks.create_task(wait_for_slot(slots, caller, order))
-        await waiting(slots, 5)
-    assert order == ["many", "few", "other", "many", "many"]
+        await waiting(slots, 7)
+    assert order == ["few", "other", "pair", "pair", "many", "many", "many"]
 
 
 async def test_a_caller_has_a_share_of_the_slots() -> None:
