@@ -53,8 +53,7 @@ class AsyncClient:
         options = options or ConnectionOptions()
         if concurrency > options.max_concurrent:
             options = msgspec.structs.replace(options, max_concurrent=concurrency)
-        self.connection = Connection(url, token, options)
-        self.language = language
+        self.connection = Connection(url, token, options, language=language)
         self._page_size = page_size
         self._concurrency = concurrency
         self._names = NameResolver(self._read_all, self.connection.is_fieldgate, language)
@@ -86,9 +85,8 @@ class AsyncClient:
             address.path,
             (*others, *encode_filters(filters)),
             record_type,
-            self.language,
-            self._page_size,
-            self._concurrency,
+            page_size=self._page_size,
+            concurrency=self._concurrency,
         )
 
     def events(
@@ -127,10 +125,7 @@ class AsyncClient:
     async def get(self, /, path: str, **parameters: FilterValue) -> Any:
         """One record, or any other JSON."""
         return await self.connection.fetch(
-            path,
-            encode_filters(parameters),
-            lambda response: msgspec.json.decode(response.body),
-            language=self.language,
+            path, encode_filters(parameters), lambda response: msgspec.json.decode(response.body)
         )
 
     async def import_form(
@@ -151,14 +146,14 @@ class AsyncClient:
         bytes sent and their number, `on_status` the import each time it is looked at. `timeout` is for the waiting.
         """
         upload = forms.read_upload(path, destination, name=name, library=library, desired_type=desired_type)
-        uid = await forms.send_form(self.connection, upload, self.language, on_progress)
+        uid = await forms.send_form(self.connection, upload, on_progress)
         return await self.wait_for_import(uid, timeout=timeout, on_status=on_status)
 
     async def wait_for_import(
         self, uid: str, *, timeout: float | None = None, on_status: ImportProgress | None = None
     ) -> ImportResult:
         """Wait until an import has ended, for example after `ImportTimeout`."""
-        return await forms.wait_for_import(self.connection, uid, self.language, timeout, on_status)
+        return await forms.wait_for_import(self.connection, uid, timeout, on_status)
 
     async def download_form(
         self, asset: Asset | str, path: str | Path, *, on_progress: ByteProgress | None = None
@@ -179,11 +174,11 @@ class AsyncClient:
         Fieldgate does everything or nothing. KoboToolbox cannot: `SharingIncomplete` tells what was done.
         """
         steps = sharing.sharing_steps(asset, user, permissions)
-        return await sharing.share(self.connection, steps, remove=remove, dry_run=dry_run, language=self.language)
+        return await sharing.share(self.connection, steps, remove=remove, dry_run=dry_run)
 
     async def explain(self, asset: Asset | str, user: str, permission: str) -> Explanation:
         """Why a user has a permission on an asset, or has not."""
-        return await sharing.explain(self.connection, asset, user, permission, language=self.language)
+        return await sharing.explain(self.connection, asset, user, permission)
 
     async def what_if(
         self,
@@ -193,7 +188,7 @@ class AsyncClient:
         asset_type: str = "",
     ) -> WhatIf:
         """What removing and assigning permissions would do to somebody who has those in `held`, without any asset."""
-        return await sharing.what_if(self.connection, held, assign, remove, asset_type, language=self.language)
+        return await sharing.what_if(self.connection, held, assign, remove, asset_type)
 
     async def _read_all(self, path: str, language: str) -> builtins.list[dict[str, Any]]:
         query = msgspec.structs.replace(self._query(path, {}), language=language)

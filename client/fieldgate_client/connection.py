@@ -63,6 +63,9 @@ class HTTPResponse(msgspec.Struct, frozen=True):
     def request_id(self) -> str:
         return self.headers.get(REQUEST_ID, "")
 
+    def decode(self, kind: type[Parsed]) -> Parsed:
+        return msgspec.json.decode(self.body, type=kind, strict=False)
+
 
 class RetryNotice(msgspec.Struct, frozen=True):
     """Why a request is tried again, and when: for a person who watches a long run."""
@@ -84,9 +87,12 @@ class ConnectionOptions(msgspec.Struct, frozen=True):
 
 
 class Connection:
-    def __init__(self, url: str, token: str = "", options: ConnectionOptions | None = None) -> None:
+    def __init__(
+        self, url: str, token: str = "", options: ConnectionOptions | None = None, *, language: str = ""
+    ) -> None:
         self.server = parse_server_url(url)
         self.has_token = bool(token)
+        self.language = language  # of requests that name no other
         self._token = _checked_token(token)
         self._options = options or ConnectionOptions()
         self._client: httpx.AsyncClient | None = None
@@ -120,8 +126,12 @@ class Connection:
 
         If it raises `msgspec.ValidationError`, the response is something else than was expected.
         """
-        headers = {"Accept": "application/json", **_language_header(language)}
+        headers = {"Accept": "application/json", **({"Accept-Language": language} if language else {})}
         return await self._send("GET", self._url(path, parameters), headers, parse=parse)
+
+    async def fetch_json(self, path: str, kind: type[Parsed], parameters: Parameters = ()) -> Parsed:
+        """GET a JSON value of this type. Some servers send numbers as text."""
+        return await self.fetch(path, parameters, lambda response: response.decode(kind))
 
     async def is_fieldgate(self) -> bool:
         """Whether the server is Fieldgate, which recognises repeated imports and can try changes without doing them."""
@@ -141,11 +151,10 @@ class Connection:
         *,
         parameters: Parameters = (),
         json: Any = None,
-        language: str = "",
         is_repeatable: bool = False,
     ) -> HTTPResponse:
         """Send a write once: it is not repeated, as the server may have done it, unless doing it twice is the same."""
-        headers = {"Accept": "application/json", **_language_header(language)}
+        headers = {"Accept": "application/json"}
         content: dict[str, Any] = {}
         if json is not None:
             headers["Content-Type"] = "application/json"
@@ -331,6 +340,8 @@ class Connection:
             "User-Agent": f"fieldgate-client/{__version__}",
             "Accept-Encoding": GZIP if is_compressed else "identity",
         }
+        if self.language:
+            headers["Accept-Language"] = self.language
         if self._token:
             headers["Authorization"] = f"Token {self._token}"
         self._client = httpx.AsyncClient(
@@ -372,10 +383,6 @@ def _check_redirect(request: httpx.Request, target: httpx.Request) -> None:
 
 def _same(response: HTTPResponse) -> HTTPResponse:
     return response
-
-
-def _language_header(language: str) -> dict[str, str]:
-    return {"Accept-Language": language} if language else {}
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

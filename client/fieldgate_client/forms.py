@@ -16,7 +16,7 @@ from zipfile import is_zipfile
 import anyio
 import msgspec
 
-from fieldgate_client.connection import Connection, HTTPResponse
+from fieldgate_client.connection import Connection
 from fieldgate_client.errors import FieldgateError, InvalidRequest, NotAllowed, NotFound, UnexpectedResponse
 from fieldgate_client.exports.output_file import OutputFile
 from fieldgate_client.records import Asset, Import, Problem
@@ -131,26 +131,18 @@ def read_upload(path: str | Path, destination: Asset | str | None = None, **fiel
     return FormUpload(file.name, content, target, **fields)
 
 
-async def send_form(
-    connection: Connection, upload: FormUpload, language: str = "", on_progress: UploadProgress | None = None
-) -> str:
+async def send_form(connection: Connection, upload: FormUpload, on_progress: UploadProgress | None = None) -> str:
     """Upload a form, and return the uid of the import."""
     is_fieldgate = await connection.is_fieldgate()
     fields = upload.fields(connection.server, is_fieldgate=is_fieldgate)
     headers = {"Idempotency-Key": uuid.uuid4().hex}
-    if language:
-        headers["Accept-Language"] = language
-
-    def parse(response: HTTPResponse) -> str:
-        return msgspec.json.decode(response.body, type=Import, strict=False).uid
-
     # KoboToolbox does not know the key: a repeated request would import the form twice.
     return await connection.upload(
         "imports/",
         fields,
         lambda: (upload.filename, _SentFile(upload.content, on_progress)),
         headers,
-        parse,
+        lambda response: response.decode(Import).uid,
         is_repeatable=is_fieldgate,
     )
 
@@ -173,23 +165,22 @@ class _SentFile(BytesIO):
 async def wait_for_import(
     connection: Connection,
     uid: str,
-    language: str = "",
     timeout: float | None = None,  # noqa: ASYNC109 -- that of the caller
     on_status: ImportProgress | None = None,
 ) -> ImportResult:
     """Wait until an import has ended; return its assets or raise `ImportFailed`."""
     try:
         with anyio.fail_after(timeout):
-            return await _wait(connection, uid, language, on_status)
+            return await _wait(connection, uid, on_status)
     except TimeoutError:
         raise ImportTimeout(uid, timeout or 0) from None
 
 
-async def _wait(connection: Connection, uid: str, language: str, on_status: ImportProgress | None) -> ImportResult:
+async def _wait(connection: Connection, uid: str, on_status: ImportProgress | None) -> ImportResult:
     path = f"imports/{quote(uid, safe='')}/"
     pause = FIRST_PAUSE
     while True:
-        response, record = await connection.fetch(path, (), _parse_import, language=language)
+        response, record = await connection.fetch(path, (), lambda response: (response, response.decode(Import)))
         if on_status:
             on_status(record)
         if record.status not in _RUNNING:
@@ -198,22 +189,15 @@ async def _wait(connection: Connection, uid: str, language: str, on_status: Impo
         pause = min(pause * 1.5, LONGEST_PAUSE)
     if record.status != "complete":
         raise ImportFailed(record, status=response.status, request_id=response.request_id)
-    assets = [await _fetch_asset(connection, each, language) for each in _asset_uids(record)]
+    assets = [await _fetch_asset(connection, each) for each in _asset_uids(record)]
     return ImportResult(record, assets, _problems(record, "warnings"))
 
 
-async def _fetch_asset(connection: Connection, uid: str, language: str) -> Asset:
-    def parse(response: HTTPResponse) -> Asset:
-        return msgspec.json.decode(response.body, type=Asset, strict=False)
-
+async def _fetch_asset(connection: Connection, uid: str) -> Asset:
     try:
-        return await connection.fetch(f"assets/{quote(uid, safe='')}/", (), parse, language=language)
+        return await connection.fetch_json(f"assets/{quote(uid, safe='')}/", Asset)
     except (NotFound, NotAllowed):  # deleted or no longer shared since
         return Asset(uid=uid)
-
-
-def _parse_import(response: HTTPResponse) -> tuple[HTTPResponse, Import]:
-    return response, msgspec.json.decode(response.body, type=Import, strict=False)
 
 
 def _asset_uids(record: Import) -> list[str]:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-import msgspec
-
-from fieldgate_client.connection import Connection, HTTPResponse
+from fieldgate_client.connection import Connection
 from fieldgate_client.errors import (
     ConnectionFailed,
     FieldgateError,
@@ -28,20 +26,18 @@ PARTIAL = "partial_submissions"
 Assignments = dict[str, list[Assignment]]  # by uid of the asset
 
 
-async def share(
-    connection: Connection, steps: list[SharingStep], *, remove: bool = False, language: str = ""
-) -> SharingResult:
+async def share(connection: Connection, steps: list[SharingStep], *, remove: bool = False) -> SharingResult:
     if not remove and any(step.permission == PARTIAL for step in steps):
         raise InvalidRequest(f"{PARTIAL} needs filters, which cannot be given here. Nothing was sent.")
-    await _check_names(connection, steps, language)
+    await _check_names(connection, steps)
     uids = [*dict.fromkeys(step.asset for step in steps)]
-    before = await _read_assignments(connection, uids, language)
+    before = await _read_assignments(connection, uids)
     for number, step in enumerate(steps):
         try:
             if remove:
-                await _remove(connection, step, before, language)
+                await _remove(connection, step, before)
             else:
-                await _assign(connection, step, language)
+                await _assign(connection, step)
         except FieldgateError as error:
             raise SharingIncomplete(
                 error,
@@ -51,44 +47,41 @@ async def share(
                 is_unknown=isinstance(error, ConnectionFailed | ServerFailed),
             ) from error
     try:
-        after = await _read_assignments(connection, uids, language)
+        after = await _read_assignments(connection, uids)
     except FieldgateError as error:
         raise SharingIncomplete(error, done=steps, failed=None, not_sent=[]) from error
     return _compare(connection, steps, before, after)
 
 
-async def _check_names(connection: Connection, steps: list[SharingStep], language: str) -> None:
+async def _check_names(connection: Connection, steps: list[SharingStep]) -> None:
     for codename in dict.fromkeys(step.permission for step in steps):
         try:
-            await connection.get(f"permissions/{quote(codename, safe='')}/", language=language)
+            await connection.get(f"permissions/{quote(codename, safe='')}/")
         except NotFound:
             raise UnknownName(f"The server has no permission {codename!r}. Nothing was changed.") from None
     for username in dict.fromkeys(step.user for step in steps):
         try:
-            await connection.get(f"users/{quote(username, safe='')}/", language=language)
+            await connection.get(f"users/{quote(username, safe='')}/")
         except NotFound:
             raise UnknownName(f"The server has no user {username!r}. Nothing was changed.") from None
 
 
-async def _read_assignments(connection: Connection, uids: list[str], language: str) -> Assignments:
-    def parse(response: HTTPResponse) -> list[Assignment]:
-        return msgspec.json.decode(response.body, type=list[Assignment], strict=False)
-
-    return {uid: await connection.fetch(_list_path(uid), (), parse, language=language) for uid in uids}
+async def _read_assignments(connection: Connection, uids: list[str]) -> Assignments:
+    return {uid: await connection.fetch_json(_list_path(uid), list[Assignment]) for uid in uids}
 
 
-async def _assign(connection: Connection, step: SharingStep, language: str) -> None:
+async def _assign(connection: Connection, step: SharingStep) -> None:
     body = {"user": _user_url(connection, step.user), "permission": _permission_url(connection, step.permission)}
-    await connection.send("POST", _list_path(step.asset), json=body, language=language, is_repeatable=True)
+    await connection.send("POST", _list_path(step.asset), json=body, is_repeatable=True)
 
 
-async def _remove(connection: Connection, step: SharingStep, before: Assignments, language: str) -> None:
+async def _remove(connection: Connection, step: SharingStep, before: Assignments) -> None:
     for each in before[step.asset]:
         if (each.username, each.codename) != (step.user, step.permission):
             continue
         path = _list_path(step.asset) + quote(last_path_segment(each.url), safe="") + "/"
         try:
-            await connection.send("DELETE", path, language=language, is_repeatable=True)
+            await connection.send("DELETE", path, is_repeatable=True)
         except NotFound:
             continue  # an earlier removal removed it, too
 

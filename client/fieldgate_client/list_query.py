@@ -42,7 +42,7 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
     path: str
     parameters: tuple[tuple[str, str], ...] = ()
     record_type: Any = dict[str, Any]
-    language: str = ""
+    language: str = ""  # another than that of the connection
     page_size: int = DEFAULT_PAGE_SIZE
     concurrency: int = DEFAULT_CONCURRENCY
     start: int = 0

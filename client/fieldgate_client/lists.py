@@ -93,9 +93,8 @@ class AsyncRecordList(Generic[Record]):
             API_ROOT + DELETED_PATH,
             (("since", format_timestamp(self.query.since)),),
             DeletedEvent,
-            self.query.language,
-            self.query.page_size,
-            self.query.concurrency,
+            page_size=self.query.page_size,
+            concurrency=self.query.concurrency,
         )
         return [each async for each in AsyncRecordList(query)]
 

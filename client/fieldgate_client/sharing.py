@@ -6,10 +6,8 @@ from collections.abc import Iterable
 from typing import TypeVar
 from urllib.parse import quote
 
-import msgspec
-
 from fieldgate_client import kobo_sharing
-from fieldgate_client.connection import Connection, HTTPResponse
+from fieldgate_client.connection import Connection
 from fieldgate_client.errors import InvalidRequest, NotFound, UnexpectedResponse, UnsupportedByServer
 from fieldgate_client.records import Asset
 from fieldgate_client.server_url import identifier
@@ -24,7 +22,6 @@ async def share(
     *,
     remove: bool = False,
     dry_run: bool = False,
-    language: str = "",
 ) -> SharingResult:
     """Assign permissions to users on assets, or remove them.
 
@@ -36,7 +33,7 @@ async def share(
                 f"{connection.server} is not a Fieldgate server and cannot try a change without doing it (dry_run). "
                 "Nothing was sent."
             )
-        return await kobo_sharing.share(connection, steps, remove=remove, language=language)
+        return await kobo_sharing.share(connection, steps, remove=remove)
     body = {
         "assets": [*dict.fromkeys(step.asset for step in steps)],
         "users": [*dict.fromkeys(step.user for step in steps)],
@@ -47,10 +44,16 @@ async def share(
         f"permission-assignments/{'remove' if remove else 'add'}/",
         parameters={"dry_run": "true"} if dry_run else {},
         json=body,
-        language=language,
         is_repeatable=dry_run,
     )
-    return _decode(response, SharingResult)
+    try:
+        return response.decode(SharingResult)
+    except (ValueError, RecursionError) as error:
+        raise UnexpectedResponse(
+            f"The permissions may have been changed, but the server did not answer as expected: {error}",
+            status=response.status,
+            request_id=response.request_id,
+        ) from None
 
 
 def sharing_steps(
@@ -67,12 +70,10 @@ def sharing_steps(
     return [*dict.fromkeys(steps)]
 
 
-async def explain(
-    connection: Connection, asset: Asset | str, user: str, permission: str, *, language: str = ""
-) -> Explanation:
+async def explain(connection: Connection, asset: Asset | str, user: str, permission: str) -> Explanation:
     path = f"assets/{quote(asset_uid(asset), safe='')}/permission-assignments/explain/"
     parameters = {"user": identifier(user), "permission": identifier(permission)}
-    return await _get(connection, path, parameters, Explanation, language)
+    return await _get(connection, path, parameters, Explanation)
 
 
 async def what_if(
@@ -81,8 +82,6 @@ async def what_if(
     assign: Iterable[str],
     remove: Iterable[str],
     asset_type: str = "",
-    *,
-    language: str = "",
 ) -> WhatIf:
     lists = {"held": held, "assign": assign, "remove": remove}
     parameters = {
@@ -90,33 +89,17 @@ async def what_if(
     }
     parameters["asset_type"] = asset_type
     parameters = {name: text for name, text in parameters.items() if text}
-    return await _get(connection, "permissions/effects/", parameters, WhatIf, language)
+    return await _get(connection, "permissions/effects/", parameters, WhatIf)
 
 
 def asset_uid(asset: Asset | str) -> str:
     return asset.uid if isinstance(asset, Asset) else identifier(asset)
 
 
-async def _get(
-    connection: Connection, path: str, parameters: dict[str, str], kind: type[Result], language: str
-) -> Result:
-    def parse(response: HTTPResponse) -> Result:
-        return msgspec.json.decode(response.body, type=kind, strict=False)
-
+async def _get(connection: Connection, path: str, parameters: dict[str, str], kind: type[Result]) -> Result:
     try:
-        return await connection.fetch(path, parameters, parse, language=language)
+        return await connection.fetch_json(path, kind, parameters)
     except NotFound:
         if await connection.is_fieldgate():
             raise
         raise UnsupportedByServer(f"{connection.server} is not a Fieldgate server and cannot explain this.") from None
-
-
-def _decode(response: HTTPResponse, kind: type[Result]) -> Result:
-    try:
-        return msgspec.json.decode(response.body, type=kind, strict=False)
-    except (ValueError, RecursionError) as error:
-        raise UnexpectedResponse(
-            f"The permissions may have been changed, but the server did not answer as expected: {error}",
-            status=response.status,
-            request_id=response.request_id,
-        ) from None

@@ -171,13 +171,14 @@ async def _request_token(url: str, username: str, password: str, language: str) 
     credentials = b64encode(f"{username}:{password}".encode()).decode()
     once = RetryPolicy(attempts=1)
     basic = ConnectionOptions(timeout=_TIMEOUT_SECONDS, retries=once, headers={"Authorization": f"Basic {credentials}"})
-    async with Connection(url, options=basic) as connection:
+    async with Connection(url, options=basic, language=language) as connection:
         with suppress(NotFound):
-            return (await connection.get("/token/", {"format": "json"}, language=language)).body
-    async with Connection(url, options=ConnectionOptions(timeout=_TIMEOUT_SECONDS, retries=once)) as connection:
+            return (await connection.get("/token/", {"format": "json"})).body
+    options = ConnectionOptions(timeout=_TIMEOUT_SECONDS, retries=once)
+    async with Connection(url, options=options, language=language) as connection:
         try:
             sent = {"username": username, "password": password}
-            return (await connection.send("POST", "/get_auth_token", json=sent, language=language)).body
+            return (await connection.send("POST", "/get_auth_token", json=sent)).body
         except InvalidRequest as error:  # its answer to a wrong password
             raise NotAuthenticated(
                 error.message or "The user name or password is wrong.", status=error.status, url=url
