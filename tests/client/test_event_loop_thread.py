@@ -3,16 +3,14 @@
 import asyncio
 import gc
 import multiprocessing
-import signal
 import threading
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import suppress
 from multiprocessing.queues import SimpleQueue
 from typing import Any
 
 import httpx
 import pytest
-from fieldgate_client import AsyncClient, Client, event_loop_thread
+from fieldgate_client import AsyncClient, Client
 from fieldgate_client.event_loop_thread import EventLoopThread
 
 from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
@@ -79,31 +77,6 @@ def test_a_callback_cannot_wait_for_the_client(server: LoopbackServer) -> None:
     for each in (callback, iterating_callback):
         with pytest.raises(RuntimeError, match="cannot use the client"):
             thread.run(each())
-    thread.stop()
-
-
-def test_an_iterator_that_does_not_end_when_it_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The interrupt is what the caller sees, not that the iterator cannot be closed."""
-    monkeypatch.setattr(event_loop_thread, "CANCEL_SECONDS", 0.01)
-    thread, is_waiting, may_end = EventLoopThread(), threading.Event(), threading.Event()
-
-    async def stubborn() -> AsyncGenerator[int, None]:
-        is_waiting.set()
-        while not may_end.is_set():
-            with suppress(asyncio.CancelledError):
-                await asyncio.sleep(0.01)
-        yield 1
-
-    def press_ctrl_c() -> None:
-        is_waiting.wait()
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-
-    presser = threading.Thread(target=press_ctrl_c)
-    presser.start()
-    with pytest.raises(KeyboardInterrupt):
-        next(thread.iterate(stubborn()))
-    may_end.set()
-    presser.join()
     thread.stop()
 
 

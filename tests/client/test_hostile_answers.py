@@ -274,19 +274,6 @@ async def test_the_answer_to_a_request_under_way_is_refused() -> None:
     assert found == [*range(100)]
 
 
-async def test_a_proxy_that_sets_one_request_id_everywhere() -> None:
-    def respond(request: ReceivedRequest) -> Reply:
-        offset, limit = numbers(request)
-        last = {"next": None} if offset + limit >= 100 else {}
-        reply = envelope(offset, limit, range(offset, offset + limit), **last)
-        return msgspec.structs.replace(reply, headers=(("X-Request-Id", "r1"), ("Fieldgate-Data-Version", "1")))
-
-    with LoopbackServer(respond) as server:
-        async with AsyncClient(server.base_url, page_size=10, options=QUICK) as client:
-            for _ in range(2):
-                assert [record["id"] async for record in client.list("event/")] == [*range(100)]
-
-
 async def test_the_answer_to_an_earlier_request_is_refused() -> None:
     """The last page, which has no next one, is sent twice."""
     answers: dict[int, Reply] = {}

@@ -22,7 +22,3 @@ def test_arguments(name: str) -> None:
 
 def test_both_are_made_with_the_same_arguments() -> None:
     assert inspect.signature(Client) == inspect.signature(AsyncClient)
-
-
-def test_methods_of_forms_and_sharing_are_there() -> None:
-    assert {"import_form", "wait_for_import", "download_form", "share", "explain", "what_if"} <= set(METHODS)

@@ -26,10 +26,6 @@ def replace(file: Path, content: bytes) -> None:
     temporary.replace(file)
 
 
-def test_nothing_happens_without_a_save(watcher: FileWatcher) -> None:
-    assert watcher.poll() == watcher.poll() == []
-
-
 def test_a_save_is_noticed_once_when_it_is_complete(watcher: FileWatcher, file: Path) -> None:
     replace(file, b"second")
     assert watcher.poll() == [], "it may still be written"
@@ -57,21 +53,3 @@ def test_saving_the_same_content_is_no_change(watcher: FileWatcher, file: Path) 
     replace(file, b"first")
     os.utime(file, (0, 0))
     assert [watcher.poll() for _ in range(3)] == [[], [], []]
-
-
-def test_two_saves_between_two_polls_are_one(watcher: FileWatcher, file: Path) -> None:
-    replace(file, b"second")
-    replace(file, b"third")
-    assert [watcher.poll() for _ in range(3)] == [[], [file], []]
-
-
-def test_files_are_independent(tmp_path: Path) -> None:
-    files = [tmp_path / name for name in ("a.xlsx", "b.xlsx")]
-    for file in files:
-        file.write_bytes(b"first")
-    watcher = FileWatcher(files)
-    replace(files[1], b"second")
-    assert watcher.poll() == []
-    replace(files[0], b"second")
-    assert watcher.poll() == [files[1]]
-    assert watcher.poll() == [files[0]]

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
@@ -60,7 +60,7 @@ class LoopbackServer:
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self._thread.port}"
 
-    def __enter__(self) -> "LoopbackServer":
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
