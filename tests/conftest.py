@@ -52,9 +52,12 @@ NIGHTLY = frozenset(
         "faults",
         "fuzz",
         "http/test_behind_nginx.py",
+        "test_benchmarks.py",
         "test_fuzzing.py",
         "test_libraries.py",
         "test_running_guide.py",
+        "test_soak.py",
+        "test_supply_chain.py",
     }
 )
 # Stores, queue, leases and the SQL of permissions run on both databases in `make test`, the rest on PostgreSQL in
@@ -83,6 +86,11 @@ def pytest_configure() -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="SQLite only, without the slowest files and the browser.")
     parser.addoption("--sqlite", action="store_true", help="SQLite only.")
+
+
+def nightly_only(*values: Any) -> list[Any]:
+    """Parameters of a test that are left to `make nightly`."""
+    return [pytest.param(value, marks=pytest.mark.nightly) for value in values]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -67,6 +67,7 @@ def test_stored_scripts_do_not_run(hostile_visitor: PageVisitor, entry: PageEntr
     assert hostile_visitor.troubles(entry, Language.ENGLISH) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("path", "parameter"), REFLECTED)
 def test_reflected_scripts_do_not_run(page_visitor: PageVisitor, site: DemoSite, path: str, parameter: str) -> None:
     for role in (ANONYMOUS, USER, *([SUPERUSER] if "users" in path else [])):

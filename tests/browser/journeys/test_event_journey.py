@@ -34,6 +34,7 @@ def test_filter_page_and_export(start_actor: StartActor, site: DemoSite, languag
     export(actor, count)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("language", [Language.FRENCH, Language.SPANISH], ids=lambda language: str(language.value))
 def test_filter_and_export(start_actor: StartActor, site: DemoSite, language: Language) -> None:
     actor = start_actor(language)

@@ -140,6 +140,7 @@ def leave(actor: Actor) -> None:
     expect(actor.page.get_by_role("link", name=TITLE)).to_have_count(0)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("language", [Language.FRENCH, Language.SPANISH], ids=lambda language: str(language.value))
 def test_upload_and_problems(start_actor: StartActor, people: tuple[str, str], language: Language) -> None:
     actor = start_actor(language)
