@@ -39,6 +39,7 @@ MAX_CACHED_SELECTIONS = 128
 MAX_CACHED_ORDERS = 4  # about 8 MB each for a million events
 MAX_CACHED_RANKS = 10  # of as many fields; about 4 MB each
 DEFAULT_ORDERING = (("disaster_start_date", True),)  # the order of the index itself
+MAX_SNAPSHOTS = 4  # of the database, open at the same time
 START_WAIT_SECONDS = 2.0  # how long a readiness check waits for the index
 START_RETRY_SECONDS = 1.0
 
@@ -246,7 +247,7 @@ class EventSearch:
         self._state: EventState | None = None
         self._generation = 0
         self._update_lock = asyncio.Lock()
-        self._repeat_lock = asyncio.Lock()
+        self._snapshot_slots = asyncio.Semaphore(MAX_SNAPSHOTS)
         self._start: asyncio.Task[None] | None = None
 
     async def find(
@@ -272,14 +273,14 @@ class EventSearch:
         from one snapshot of the database: there, nothing can be written meanwhile."""
         with suppress(StaleIndex):
             return await work(await self.current(known_versions), None)
-        async with self._repeat_lock, self._store.open_snapshot() as snapshot:
+        # It ends by itself, also if the caller is cancelled: others may wait for what is built from its snapshot.
+        return await asyncio.shield(asyncio.ensure_future(self._read_snapshot(work)))
+
+    async def _read_snapshot(self, work: Callable[[EventState, Snapshot | None], Awaitable[Value]]) -> Value:
+        async with self._snapshot_slots, self._store.open_snapshot() as snapshot:
             async with self._update_lock:  # the first read of the snapshot: it is not older than the state
-                state = await self._updated(self._state, snapshot)
-            result = await work(state, snapshot)
-        # Not before the work is done: if it is cancelled, what others await would have lost its snapshot.
-        if self._state is None or self._state.index_version.version < state.index_version.version:
-            self._state = state
-        return result
+                state = self._state = await self._updated(self._state, snapshot)
+            return await work(state, snapshot)
 
     async def current(self, known_versions: Sequence[int] = ()) -> EventState:
         """The current state. `known_versions` are those of events and reference data, if the caller has just asked."""

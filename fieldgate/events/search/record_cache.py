@@ -1,6 +1,6 @@
 """A cache of rendered records, so that a page is a join of ready bytes.
 
-It belongs to one snapshot. The next snapshot takes over the records that did not change.
+It belongs to one state of the index. The next state takes over the records that did not change.
 """
 
 from collections import OrderedDict
@@ -46,7 +46,7 @@ class RecordCache:
                 self._variants.popitem(last=False)
 
     def transfer_unchanged(self, changed_ids: Set[int]) -> "RecordCache":
-        """Move all but the changed records to a cache for the next snapshot. This one is empty then, and stays so:
+        """Move all but the changed records to a cache for the next state. This one is empty then, and stays so:
         readers of the earlier state must not add to the later one."""
         following = RecordCache(self._max_bytes)
         following._used_bytes, following._variants = self._used_bytes, self._variants

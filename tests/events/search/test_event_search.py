@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import Database, DataVersions, Snapshot
 from fieldgate.events.model import Event
 from fieldgate.events.search.event_search import RECORD_CACHE_BYTES, EventSearch, SingleFlightCache
 from fieldgate.events.search.filters import EventFilters
@@ -110,6 +110,41 @@ async def test_state_cannot_be_read_after_a_write(database: Database, filters: d
     with pytest.raises(StaleIndex):
         await before.find(EventFilters(**filters), PUBLIC_SCOPE, Language.ENGLISH, PageRequest(5))
     await harness.check((EventFilters(**filters), PUBLIC_SCOPE, Language.ENGLISH, 5, 0))
+
+
+class PausedStore(EventStore):
+    """Its events can only be streamed from a snapshot of the database, and only when the test allows it."""
+
+    def __init__(self, database: Database, data_versions: DataVersions) -> None:
+        super().__init__(database, data_versions)
+        self.is_reading, self.may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def stream_packed(
+        self, version: int, state: Snapshot | None = None
+    ) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
+        if state is None:
+            raise StaleIndex
+        self.is_reading.set()
+        await self.may_go_on.wait()
+        async for some in super().stream_packed(version, state):
+            yield some
+
+
+async def test_caller_that_leaves_takes_no_snapshot_from_others(database: Database) -> None:
+    changes = DataVersions(database)
+    store = PausedStore(database, changes)
+    await store.upsert(events_of_round(2))
+    search = EventSearch(store, ReferenceStore(database, changes), changes)
+    await search.current()
+    leaving = asyncio.create_task(_shown(search, ordering="name"))
+    await store.is_reading.wait()
+    staying = asyncio.create_task(_shown(search, ordering="name"))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+    store.may_go_on.set()
+    assert len(await staying) == len(events_of_round(2))
 
 
 async def test_changes_are_applied_in_several_steps(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
