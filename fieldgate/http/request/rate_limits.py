@@ -27,8 +27,6 @@ from fieldgate.settings import RateQuota, Settings
 READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 # The share of its cost that a conditional request pays at first, and that a 304 pays in all.
 CONDITIONAL_SHARE = 0.1
-# Fields are sent when less than this share of the quota is left.
-ANNOUNCED_SHARE = 0.5
 MAX_KEYS = 65_536  # per quota
 MAX_KNOWN_ADDRESSES = 8192
 MAX_KNOWN_CREDENTIALS = 4096
@@ -54,7 +52,6 @@ class RateMeter:
         self.interval = quota.seconds / quota.requests
         # Beyond this level nothing is admitted. Sums of floats are not exact: a thousandth of a request is tolerated.
         self.limit = quota.seconds + self.interval / 1000
-        self.announced_level = quota.seconds * (1 - ANNOUNCED_SHARE)
         self._clock = clock
         self._times: dict[Hashable, float] = {}  # when the quota is full again
         self._policy: Header = (b"ratelimit-policy", f'"{name}";q={quota.requests};w={quota.seconds}'.encode())
@@ -142,7 +139,7 @@ class RateLimiter:
         self._valid_credentials = BoundedCache[int, bool](MAX_KNOWN_CREDENTIALS)
 
     def admit(self, user_id: int | None, address: str, method: str, cost: float) -> Sequence[Header]:
-        """Count a request and return header fields about the quota, if little of it is left. Raise `RateLimited`."""
+        """Count a request and return header fields about the quota. Raise `RateLimited`."""
         try:
             network = self._networks[address]
         except KeyError:
@@ -154,8 +151,6 @@ class RateLimiter:
         if meter is None:
             return ()
         level = meter.take(network if user_id is None else user_id, cost)
-        if level <= meter.announced_level:
-            return ()
         if level > meter.limit:
             self._refusals.count_refusal(meter.name)
             raise RateLimited(meter, level)
