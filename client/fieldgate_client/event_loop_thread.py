@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import AsyncGenerator, Coroutine, Iterator
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 Result = TypeVar("Result")
 _END = object()
@@ -33,11 +33,14 @@ class EventLoopThread:
         loop, ended = self._running_loop(), threading.Event()
         future = asyncio.run_coroutine_threadsafe(_note_end(coroutine, ended), loop)
         try:
-            return future.result()
+            result = future.result()
         except BaseException:
             future.cancel()
             ended.wait(CANCEL_SECONDS)
             raise
+        if isinstance(result, _Stopped):
+            raise result.error
+        return result
 
     def iterate(self, source: AsyncGenerator[Result, None]) -> Iterator[Result]:
         """The values of an asynchronous iterator, which is closed at the end or when the caller stops."""
@@ -80,9 +83,15 @@ class EventLoopThread:
             return self._loop
 
 
-async def _note_end(coroutine: Coroutine[Any, Any, Result], ended: threading.Event) -> Result:
+class _Stopped(NamedTuple):
+    error: BaseException
+
+
+async def _note_end(coroutine: Coroutine[Any, Any, Result], ended: threading.Event) -> Result | _Stopped:
     try:
         return await coroutine
+    except (KeyboardInterrupt, SystemExit) as error:  # of a callback: in a task they would end the loop
+        return _Stopped(error)
     finally:
         ended.set()
 

@@ -134,6 +134,17 @@ def test_a_target_that_cannot_be_written_costs_no_request(tmp_path: Path) -> Non
     assert server.requests == []
 
 
+def test_an_interrupted_export_leaves_no_file(tmp_path: Path) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with RecordServer({EVENTS: RECORDS}).client() as client:
+        with pytest.raises(KeyboardInterrupt):
+            client.events().to_csv(tmp_path / "events.csv", on_progress=interrupt)
+        assert names_in(tmp_path) == []
+        assert len(client.events()) == 25, "the client can be used again"
+
+
 async def test_a_cancelled_export_leaves_no_file(tmp_path: Path) -> None:
     task: asyncio.Task[Any]
     progress = []
