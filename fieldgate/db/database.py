@@ -49,8 +49,6 @@ ENGINE_CACHED_STATEMENTS = 100  # of a connection of the engine; its default
 CONNECT_TIMEOUT = 5  # seconds to get a connection from the pool
 COMMAND_TIMEOUT = 30  # seconds per statement
 
-# What the reader on the event loop keeps of the file in memory: the default of SQLite, or more.
-READER_CACHE_KIB, LARGE_READER_CACHE_KIB = 2000, 8000
 _SQLITE_OPTIONS = {"isolation_level": None}  # no implicit BEGIN by the driver
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode = WAL",
@@ -96,7 +94,6 @@ class Database:
         self._write_lock: AbstractAsyncContextManager[Any] = asyncio.Lock() if self.is_sqlite else nullcontext()
         self._group_committer: GroupCommitter | None = None
         self._reader: sqlite3.Connection | None = None
-        self._reader_cache_kib = READER_CACHE_KIB
         self._pool: asyncpg.Pool | None = None
         self._pool_lock = asyncio.Lock()
 
@@ -168,13 +165,7 @@ class Database:
         Fetch all rows at once: while a cursor is open, later statements see the same state as it does.
         """
         if self._reader is None:
-            reader = self.open_sqlite()
-            try:
-                self._set_reader_cache(reader)
-            except BaseException:
-                reader.close()
-                raise
-            self._reader, self._files.held = reader, self._files.latest
+            self._reader, self._files.held = self.open_sqlite(), self._files.latest
         return self._reader
 
     def commit_state(self) -> object:
@@ -188,16 +179,6 @@ class Database:
         if self._reader is not None:
             self._reader.close()
             self._reader = self._files.held = None
-
-    def enlarge_reader_cache(self) -> None:
-        """Keep more of the file in memory, for queries that read rows all over it. No effect with PostgreSQL."""
-        if self._reader_cache_kib < LARGE_READER_CACHE_KIB:
-            self._reader_cache_kib = LARGE_READER_CACHE_KIB
-            if self._reader is not None:
-                self._set_reader_cache(self._reader)
-
-    def _set_reader_cache(self, reader: sqlite3.Connection) -> None:
-        reader.execute(f"PRAGMA cache_size = {-self._reader_cache_kib}")
 
     def open_sqlite(self) -> sqlite3.Connection:
         """Open a read-only connection of the driver. Raises `DatabaseGone` if the database is not the one it was."""

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from sqlalchemy import bindparam, func, select, text
 
 from fieldgate.db import Database, PreparedQuery, Timestamp
-from fieldgate.db.database import LARGE_READER_CACHE_KIB, READER_CACHE_KIB
 from fieldgate.db.tables import topic_versions
 
 INSERT = text("INSERT INTO changes (topic, version) VALUES (:topic, :version)")
@@ -99,21 +98,6 @@ async def test_sqlite_is_durable_and_checks_foreign_keys(tmp_path: object) -> No
     assert found == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 10_000}
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         database.sqlite_reader().execute("CREATE TABLE x (y)")
-    await database.close()
-
-
-async def test_larger_reader_cache_outlives_its_connection(tmp_path: object) -> None:
-    database = Database(f"sqlite:///{tmp_path}/fieldgate.db")
-
-    def cache_kib() -> int:
-        size: int = database.sqlite_reader().execute("PRAGMA cache_size").fetchone()[0]
-        return -size
-
-    assert cache_kib() == READER_CACHE_KIB
-    database.enlarge_reader_cache()
-    assert cache_kib() == LARGE_READER_CACHE_KIB
-    await database.close()
-    assert cache_kib() == LARGE_READER_CACHE_KIB
     await database.close()
 
 

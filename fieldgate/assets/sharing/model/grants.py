@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 
 import msgspec
 
@@ -10,7 +11,7 @@ from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.assets.assignments import Assignment, AssignmentScope
 from fieldgate.assets.authorization import AuthorizedAsset, allowed_permissions, authorize_scope
 from fieldgate.assets.work_cost import FILTER_COST
-from fieldgate.db.uid import UID_LENGTH, uid_from_int
+from fieldgate.db.uid import uid_from_int
 from fieldgate.identity import Caller
 from fieldgate.permissions import rules
 from fieldgate.permissions.submission_filters import Filters
@@ -103,7 +104,7 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True):
             for permission in state.collection - state.denied:
                 yield ListedAssignment(uids[permission], grantee, permission, is_inherited=True)
 
-    def _collection_uids(self, user_id: int) -> dict[str, str]:
+    def _collection_uids(self, user_id: int) -> Mapping[str, str]:
         """Return the uids of a user's assignments on the collection, by permission."""
         if user_id == self.scope.collection_owner_id and self.collection_uid is not None:
             return owner_uids_by_permission(self.collection_uid, "collection")
@@ -128,14 +129,8 @@ def owner_assignment_uid(asset_uid: str, permission: str) -> str:
 _owner_hash = hashlib.blake2b(person=b"fieldgate-owner")
 
 
-@lru_cache(16_384)  # assets; half a kilobyte each
-def owner_assignment_uids(asset_uid: str, asset_type: str) -> bytes:
-    """Return the uids of all permissions of an owner, sorted by permission, one after the other."""
+@lru_cache(16_384)  # assets; two kilobytes each
+def owner_uids_by_permission(asset_uid: str, asset_type: str) -> Mapping[str, str]:
+    """Return the uids of all permissions of an owner, sorted by permission."""
     permissions = sorted(rules.owner_permissions(asset_type))
-    return "".join([owner_assignment_uid(asset_uid, each) for each in permissions]).encode()
-
-
-def owner_uids_by_permission(asset_uid: str, asset_type: str) -> dict[str, str]:
-    uids = owner_assignment_uids(asset_uid, asset_type).decode()
-    each = [uids[start : start + UID_LENGTH] for start in range(0, len(uids), UID_LENGTH)]
-    return dict(zip(sorted(rules.owner_permissions(asset_type)), each, strict=True))
+    return MappingProxyType({each: owner_assignment_uid(asset_uid, each) for each in permissions})
