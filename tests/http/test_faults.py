@@ -54,8 +54,11 @@ async def test_not_ready_without_the_schema(tmp_path: Path) -> None:
     async with app.lifespan(), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE_URL) as client:
         answer = await client.get("/readyz")
         assert answer.status_code == 503
-        assert answer.headers["Retry-After"] == "5"
-        assert answer.json() == {"detail": "The database is not ready.", "reason": "schema"}
+        assert answer.headers["Retry-After"] == "30"
+        assert answer.json() == {
+            "detail": "The database is missing, so nothing can be read or saved. Please try again later.",
+            "reason": "missing",
+        }
         assert (await client.get("/healthz")).status_code == 200
         assert (await client.get("/api/v2/permissions/")).status_code == 200, "the catalogue needs no database"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fieldgate.db import Database
 from fieldgate.imports.serializers import MAX_KEPT_CHARS
-from fieldgate.imports.store import COMPLETE, ERROR, PROCESSING, ImportStore
+from fieldgate.imports.store import COMPLETE, PROCESSING, ImportStore
 from fieldgate.pagination import PageRequest
 from fieldgate.settings import Settings
 from tests.conftest import run_service
@@ -57,26 +57,6 @@ async def test_users_see_only_their_imports(database_url: str) -> None:
             assert counts == [1, 0, 0]
             found = [(await service.get(url, headers=headers)).status_code for headers in (mine, other, {})]
             assert found == [200, 404, 404]
-
-
-async def test_messages_stored_by_an_earlier_release_are_translated(database_url: str) -> None:
-    error = {"text": "The asset to be replaced is not there any more. Import the file as a new one.", "values": {}}
-    message = {"text": "{file} cannot hold choices. Name a .csv, .xml or .geojson file.", "values": {"file": "a.txt"}}
-    problem = {"sheet": "survey", "row": 2, "column": "type", "code": "external_file", "message": message}
-    stored = {"updated": [], "error": error, "error_type": "destination_gone", "problems": [problem]}
-    async with run_service(Settings(database_url=database_url, access_log=False)) as service:
-        headers = {"Authorization": f"Token {await service.create_token()}"}
-        url = (await service.client.post(PATH, headers=headers, files=FILE)).json()["url"]
-        await _finish(service.database, ImportStore(service.database, service.data_versions), ERROR, stored)
-        english = (await service.get(url, headers=headers)).json()["messages"]
-        french = (await service.get(url, headers={**headers, "Accept-Language": "fr"})).json()["messages"]
-        for language, expected in (("en", english), ("fr", french)):
-            listed = await service.get(PATH, headers={**headers, "Accept-Language": language})
-            assert listed.json()["results"][0]["messages"] == expected
-    assert english["error"] == "The asset to replace no longer exists. Import the file as a new asset."
-    assert english["problems"][0]["message"] == "“a.txt” cannot contain choices. Use a .csv, .xml or .geojson file."
-    assert french["error"] == "L'élément à remplacer n'existe plus. Importez le fichier comme nouvel élément."
-    assert french["problems"][0]["message"].startswith("«\u202fa.txt\u202f» ne peut pas contenir de choix.")
 
 
 async def test_lists_have_the_same_records_as_details(database_url: str) -> None:

@@ -17,12 +17,14 @@ from fieldgate.imports.xlsform import Form
 Attempt = Callable[[Path], object]
 
 EXISTING = "existing.txt"
+# Names that nothing else on the machine has.
+NEW, NEW_DATABASE = "fieldgate-escape-attempt", "fieldgate-escape-attempt.db"
 DATABASE = "existing.db"
 FOLDER = "existing"
 
 
 def _create_database(folder: Path) -> None:
-    with sqlite3.connect(folder / "new.db") as connection:
+    with sqlite3.connect(folder / NEW_DATABASE) as connection:
         connection.execute("CREATE TABLE t (x)")
 
 
@@ -33,19 +35,19 @@ def _write_database(folder: Path) -> None:
 
 # Refused by the kernel as well as by the audit hook.
 CREATIONS: dict[str, Attempt] = {
-    "open w": lambda folder: open(folder / "new", "w"),
-    "open x": lambda folder: open(folder / "new", "x"),
-    "open a": lambda folder: open(folder / "new", "a"),
-    "os.open O_CREAT": lambda folder: os.open(folder / "new", os.O_CREAT | os.O_RDONLY),
+    "open w": lambda folder: open(folder / NEW, "w"),
+    "open x": lambda folder: open(folder / NEW, "x"),
+    "open a": lambda folder: open(folder / NEW, "a"),
+    "os.open O_CREAT": lambda folder: os.open(folder / NEW, os.O_CREAT | os.O_RDONLY),
     "os.open O_TMPFILE": lambda folder: os.open(folder, os.O_TMPFILE | os.O_RDWR),
-    "write_bytes": lambda folder: (folder / "new").write_bytes(b""),
-    "touch": lambda folder: (folder / "new").touch(),
+    "write_bytes": lambda folder: (folder / NEW).write_bytes(b""),
+    "touch": lambda folder: (folder / NEW).touch(),
     "mkstemp": lambda folder: tempfile.mkstemp(dir=folder),
     "NamedTemporaryFile": lambda folder: tempfile.NamedTemporaryFile(dir=folder, delete=False),
     "TemporaryFile": lambda folder: tempfile.TemporaryFile(dir=folder),
     "mkdtemp": lambda folder: tempfile.mkdtemp(dir=folder),
-    "mkdir": lambda folder: (folder / "new").mkdir(),
-    "symlink": lambda folder: os.symlink("target", folder / "new"),
+    "mkdir": lambda folder: (folder / NEW).mkdir(),
+    "symlink": lambda folder: os.symlink("target", folder / NEW),
     "new database": _create_database,
 }
 CHANGES: dict[str, Attempt] = {
@@ -54,13 +56,13 @@ CHANGES: dict[str, Attempt] = {
     "overwrite": lambda folder: (folder / EXISTING).write_bytes(b""),
     "os.truncate": lambda folder: os.truncate(folder / EXISTING, 0),
     "os.open O_TRUNC": lambda folder: os.open(folder / EXISTING, os.O_RDONLY | os.O_TRUNC),
-    "rename": lambda folder: (folder / EXISTING).rename(folder / "new"),
+    "rename": lambda folder: (folder / EXISTING).rename(folder / NEW),
     "replace": lambda folder: (folder / EXISTING).replace(folder / DATABASE),
     "unlink": lambda folder: (folder / EXISTING).unlink(),
     "rmdir": lambda folder: (folder / FOLDER).rmdir(),
     "rmtree": lambda folder: shutil.rmtree(folder / FOLDER),
-    "hard link": lambda folder: os.link(folder / EXISTING, folder / "new"),
-    "copy": lambda folder: shutil.copy(folder / EXISTING, folder / "new"),
+    "hard link": lambda folder: os.link(folder / EXISTING, folder / NEW),
+    "copy": lambda folder: shutil.copy(folder / EXISTING, folder / NEW),
     "write database": _write_database,
     "os.execv": lambda _: os.execv(sys.executable, [sys.executable, "-c", ""]),
     "os.posix_spawn": lambda _: os.posix_spawn(sys.executable, [sys.executable, "-c", ""], {}),
@@ -79,7 +81,7 @@ HOOK_ONLY: dict[str, Attempt] = {
 }
 # Python raises no audit event for these.
 KERNEL_ONLY: dict[str, Attempt] = {
-    "mkfifo": lambda folder: os.mkfifo(folder / "new"),
+    "mkfifo": lambda folder: os.mkfifo(folder / NEW),
     "signal to parent": lambda _: os.kill(os.getppid(), 0),
 }
 

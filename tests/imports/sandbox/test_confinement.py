@@ -14,7 +14,17 @@ from fieldgate.imports.sandbox import runner
 from fieldgate.imports.sandbox.confinement import landlock_abi
 from fieldgate.imports.xlsform import Form
 from tests.imports.sandbox import escape_attempts, failing_readers
-from tests.imports.sandbox.escape_attempts import CHANGES, CREATIONS, DATABASE, EXISTING, FOLDER, HOOK_ONLY, KERNEL_ONLY
+from tests.imports.sandbox.escape_attempts import (
+    CHANGES,
+    CREATIONS,
+    DATABASE,
+    EXISTING,
+    FOLDER,
+    HOOK_ONLY,
+    KERNEL_ONLY,
+    NEW,
+    NEW_DATABASE,
+)
 from tests.imports.test_hostile import BOOKS
 
 FULL_ABI = 6  # the version of Landlock that refuses everything that the tests try
@@ -61,8 +71,8 @@ def test_sandbox_cannot_create_files_elsewhere(place: str) -> None:
         "package": Path(runner.__file__).parent,
     }
     assert outcomes_in_sandbox(("CREATIONS",), folders[place]) == dict.fromkeys(CREATIONS, "refused")
-    assert not (folders[place] / "new").exists()
-    assert not (folders[place] / "new.db").exists()
+    assert not (folders[place] / NEW).exists()
+    assert not (folders[place] / NEW_DATABASE).exists()
 
 
 @needs_landlock
