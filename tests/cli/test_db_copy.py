@@ -51,6 +51,7 @@ async def target(database_kind: str, tmp_path: Path, request: pytest.FixtureRequ
         yield await stack.enter_async_context(new_database(database_kind, tmp_path / "target", request, is_empty=True))
 
 
+@pytest.mark.nightly
 def test_kill_run_again_and_serve(tmp_path: Path, target: str) -> None:
     data = tmp_path / "data"
     assert run_command("events", "demo", str(EVENTS), data=data).returncode == 0

@@ -175,6 +175,7 @@ def reached(path: Path) -> int:
         return 0
 
 
+@pytest.mark.nightly
 async def test_killed_sync_continues(tmp_path: Path) -> None:
     source, copy = tmp_path / "source", tmp_path / "copy"
     await fill_database(source, many_events())
@@ -194,6 +195,7 @@ async def test_killed_sync_continues(tmp_path: Path) -> None:
                 assert all_pages(copy_server, language) == all_pages(server, language), "everybody sees the copy"
 
 
+@pytest.mark.nightly
 def test_sync_killed_between_details_continues(tmp_path: Path) -> None:
     path = tmp_path / "fieldgate.db"
     with GoServer([go_event(id_, visibility=id_ % 4 + 1) for id_ in range(1, 301)]) as server:

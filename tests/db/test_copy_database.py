@@ -35,11 +35,14 @@ from tests.db.generated_rows import generate_rows
 
 TABLES = metadata.sorted_tables
 ROWS = 7
-DIRECTIONS = [("sqlite", "postgresql"), ("postgresql", "sqlite"), ("sqlite", "sqlite"), ("postgresql", "postgresql")]
+DIRECTIONS = [
+    pytest.param("sqlite", "postgresql", id="sqlite-to-postgresql"),
+    pytest.param("postgresql", "sqlite", id="postgresql-to-sqlite"),
+    pytest.param("sqlite", "sqlite", id="sqlite-to-sqlite", marks=pytest.mark.nightly),
+    pytest.param("postgresql", "postgresql", id="postgresql-to-postgresql", marks=pytest.mark.nightly),
+]
 
-pytestmark = pytest.mark.parametrize(
-    ("source_kind", "target_kind"), DIRECTIONS, ids=["-to-".join(x) for x in DIRECTIONS]
-)
+pytestmark = pytest.mark.parametrize(("source_kind", "target_kind"), DIRECTIONS)
 
 
 CHANGE = """

@@ -57,7 +57,6 @@ def holding(*codenames: str, **more: Any) -> PermissionState:
 # After any sequence of actions
 
 
-@settings(max_examples=500)
 @given(asset_types, initial_states, step_sequences)
 def test_invariants_hold_and_effects_are_the_difference(
     asset_type: str, standing: PermissionState, sequence: list[Step]
@@ -85,6 +84,7 @@ def _effects(asset_type: str, sequence: list[Step]) -> set[tuple[EffectKind, Eff
     return seen
 
 
+@pytest.mark.nightly
 def test_every_effect_message_is_reachable() -> None:
     """The sequences reach every effect, and no message is unused."""
     seen: set[tuple[EffectKind, EffectReason]] = set()

@@ -441,6 +441,7 @@ async def test_imported_content_can_be_sent_back(author: Author) -> None:
     assert await author.xform(changed) == await author.xform(created)
 
 
+@pytest.mark.nightly
 async def test_flood_of_one_user(author: Author, monkeypatch: pytest.MonkeyPatch) -> None:
     """A user has few checks at a time; the others are refused and can be sent again. Another user is not affected."""
     monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", TIMEOUT_SECONDS)
@@ -470,6 +471,7 @@ async def test_content_larger_than_a_file_may_be(start: StartService) -> None:
         assert await author.count(assets) == 1
 
 
+@pytest.mark.nightly
 async def test_memory_limit(start: StartService) -> None:
     async with start(import_memory=280 * 1024 * 1024) as service:
         headers = {"Authorization": f"Token {await service.create_token()}"}

@@ -115,6 +115,7 @@ async def types(team: SharingTeam) -> dict[int, str]:
         return {row.id: row.asset_type for row in await connection.execute(select(assets))}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(2))
 async def test_concurrent_writes_to_collections_and_assets(teams: tuple[SharingTeam, SharingTeam], seed: int) -> None:
     team, beside = teams

@@ -14,9 +14,9 @@ from tests.browser.journeys.conftest import StartActor
 WAYS = [
     (Language.ENGLISH, "mouse"),
     (Language.ARABIC, "mouse"),
-    (Language.FRENCH, "mouse"),
-    (Language.SPANISH, "mouse"),
-    (Language.ARABIC, "no-script"),
+    pytest.param(Language.FRENCH, "mouse", marks=pytest.mark.nightly),
+    pytest.param(Language.SPANISH, "mouse", marks=pytest.mark.nightly),
+    pytest.param(Language.ARABIC, "no-script", marks=pytest.mark.nightly),
     (Language.ENGLISH, "keyboard"),
 ]
 BY_LANGUAGE = pytest.mark.parametrize(("language", "way"), WAYS, ids=lambda value: getattr(value, "value", value))

@@ -14,9 +14,9 @@ from tests.browser.journeys.conftest import StartActor
 
 WAYS = [
     (Language.ENGLISH, "mouse"),
-    (Language.ARABIC, "mouse"),
+    pytest.param(Language.ARABIC, "mouse", marks=pytest.mark.nightly),
     (Language.ARABIC, "no-script"),
-    (Language.ENGLISH, "keyboard"),
+    pytest.param(Language.ENGLISH, "keyboard", marks=pytest.mark.nightly),
 ]
 MAX_PAGES = 20
 

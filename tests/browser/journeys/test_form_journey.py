@@ -14,10 +14,10 @@ from tests.imports.hostile import cell_bomb
 IMPORT_TIMEOUT_MS = 60_000
 TITLE = "Needs in Sennar"
 WAYS = [
-    (Language.ENGLISH, "mouse"),
+    pytest.param(Language.ENGLISH, "mouse", marks=pytest.mark.nightly),
     (Language.ARABIC, "mouse"),
     (Language.ENGLISH, "no-script"),
-    (Language.ARABIC, "keyboard"),
+    pytest.param(Language.ARABIC, "keyboard", marks=pytest.mark.nightly),
 ]
 
 

@@ -331,6 +331,7 @@ async def test_error_after_the_first_chunk_is_logged(
     assert vars(record)["request_id"].encode() in capfdbinary.readouterr().err, "the request is in the access log"
 
 
+@pytest.mark.nightly
 def test_slow_and_disconnecting_clients(tmp_path: Path) -> None:
     """With a real server: other requests are answered meanwhile, and temporary files are removed."""
     data, folder = tmp_path / "data", tmp_path / "temporary"
