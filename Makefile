@@ -74,8 +74,9 @@ screenshots: $(DEV_READY)  ## screenshots of every page into the folder screensh
 messages: $(DEV_READY)  ## collect the messages of the code into fieldgate/i18n/locale
 	@$(BIN)/python scripts/collect-messages
 
-permission-matrix: $(DEV_READY)  ## write docs/permission-matrix.md from what the service does
+permission-matrix: $(DEV_READY)  ## write docs/permission-matrix.md and the endpoints of docs/guide.md from what the service does
 	@$(BIN)/python -W ignore -m tests.access.matrix
+	@$(BIN)/python -m tests.endpoint_table
 
 release: $(DEV_READY) $(AUDIT)/.ready  ## lint, look for advisories, build reproducible packages and a bill of materials into dist/, test them
 	@$(MAKE) --no-print-directory lint

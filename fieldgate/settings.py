@@ -42,7 +42,7 @@ class RateQuota(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """All settings. `docs/running.md` lists them too; a test compares the two."""
+    """All settings. `docs/operations.md` lists them too; a test compares the two."""
 
     data: Annotated[Path, Meta(description="Folder of the SQLite file `fieldgate.db`.")] = Path("data")
     database_url: Annotated[

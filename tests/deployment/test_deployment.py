@@ -116,7 +116,7 @@ def test_service_works_with_the_restrictions_of_the_unit(image: BuildStage, tmp_
 
 @pytest.mark.nightly
 def test_installation_under_systemd(bare_debian: Path, tmp_path: Path) -> None:
-    """The commands of the guide, in a bare Debian. There systemctl enables the service, but does not start it."""
+    """The commands of docs/operations.md, in a bare Debian. There systemctl enables it, and does not start it."""
     stage = BuildStage(tmp_path / "root", bare_debian)
     stage.variables["SYSTEMD_OFFLINE"] = "1"
     checkout = stage.root / "srv"
@@ -124,11 +124,11 @@ def test_installation_under_systemd(bare_debian: Path, tmp_path: Path) -> None:
         shutil.copytree(SOURCE / name, checkout / name)
     subprocess.run([sys.executable, SOURCE / "scripts" / "build-packages", checkout / "dist"], check=True)
     stage.folder = "/srv"
-    [block] = [each for each in read_blocks(SOURCE / "docs" / "running.md") if each.note == "as root"]
+    [block] = [each for each in read_blocks(SOURCE / "docs" / "operations.md") if each.note == "as root"]
     stage.run(f"set -eu\n{block.text}")
     stage.run("/opt/fieldgate/bin/fieldgate --version && id fieldgate && systemctl is-enabled fieldgate")
     security = "systemd-analyze security --offline=true --threshold=20 fieldgate.service fieldgate-worker.service"
-    stage.run(security)  # of 100: the guide says 1.4 of 10
+    stage.run(security)  # of 100: the document says 1.4 of 10
     shutil.rmtree(stage.root)
 
 

@@ -40,8 +40,8 @@ RECOVERY_TIMEOUT = 60  # seconds
 WRITES_BETWEEN = 20  # acknowledged before each fault and after the last one
 CUT_SECONDS = 2.0
 STALL_SECONDS = 3.0
-# Seconds until a write is read by every process: on SQLite at once; on PostgreSQL the second of docs/running.md, which
-# does not count the round trips, and these take long on a machine that runs all processes of a trial.
+# Seconds until a write is read by every process: on SQLite at once; on PostgreSQL the second of docs/operations.md,
+# which does not count the round trips, and these take long on a machine that runs all processes of a trial.
 ROUND_TRIPS = 1.0
 MAX_LAG = {"SQLite": 0.0, "PostgreSQL": 1.0 + ROUND_TRIPS, "PgBouncer": 1.0 + ROUND_TRIPS}
 IMPORT_LEASE = "5s"  # an import whose worker was killed is taken up after that
@@ -261,10 +261,6 @@ def trials() -> list[tuple[str, int, Fault]]:
     ]
 
 
-def trial_names() -> list[str]:
-    return list(dict.fromkeys(trial_name(fault, processes) for _, processes, fault in trials()))
-
-
 def trial_name(fault: Fault, processes: int) -> str:
     return f"{fault.name}, {processes} {'process' if processes == 1 else 'processes'}"
 
@@ -295,13 +291,8 @@ async def run_trial(site: Site, fault: Fault, times: int) -> TrialResult:
         duplicated=counted["duplicated"],
         statuses=dict(sorted(load.statuses.items())),
         recovery_seconds=round(max(recoveries), 2),
-        remark=_remark(times, load.longest_lag),
+        remark=f"reads were at most {load.longest_lag:.2f} s old" if load.longest_lag else "",
     )
-
-
-def _remark(times: int, lag: float) -> str:
-    often = "once" if times == 1 else f"{times} times"
-    return f"{often}; reads were " + (f"at most {lag:.2f} s old" if lag else "always current")
 
 
 async def count_writes(site: Site, acknowledged: Acknowledged) -> Counter[str]:

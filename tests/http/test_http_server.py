@@ -1,4 +1,4 @@
-"""What the HTTP server does with requests before the application sees them. This is the reference for docs/running.md.
+"""What the HTTP server does with requests before the application sees them. docs/operations.md describes it.
 
 Requests that proxies and servers could read differently are rejected, or read in a way that nothing can be smuggled.
 """
