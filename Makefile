@@ -59,13 +59,8 @@ lint: $(DEV_READY)  ## ruff, mypy --strict, import-linter, unique class names
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python scripts/check-class-names
 
-bench: $(DEV_READY)  ## benchmark Fieldgate next to a peer and a bare server
-	@scripts/need wrk wrk
+bench: $(DEV_READY)  ## benchmark Fieldgate next to a peer and a bare server (BENCH="--only events --rounds 3")
 	@$(BIN)/python -m benchmarks $(BENCH)
-	@$(BIN)/python -m benchmarks.pages
-	@$(BIN)/python -m benchmarks.sharing
-	@$(BIN)/python -m benchmarks.imports
-	@$(BIN)/python -m benchmarks.client
 
 screenshots: $(DEV_READY)  ## screenshots of every page into the folder screenshots/ (ONLY=events,form; DOCS=yes for docs/images)
 	@scripts/need chromium chromium

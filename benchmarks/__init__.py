@@ -1,1 +1,1 @@
-"""How fast Fieldgate answers, next to a Django REST framework peer and to the server's own ceiling."""
+"""Benchmark of Fieldgate next to a peer and a bare server. Not part of the installed package."""

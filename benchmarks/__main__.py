@@ -1,250 +1,126 @@
-"""`python -m benchmarks`: compare Fieldgate with the peer and with the floor."""
+"""`python -m benchmarks`: measure Fieldgate next to a peer and a bare server, and print one table."""
 
+import os
 import signal
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
+import msgspec
 from rich.console import Console
-from rich.status import Status
 
-from benchmarks import contenders
-from benchmarks.assignment_data import add_assignments, export_assignments
-from benchmarks.charts import draw_rates, draw_targets
-from benchmarks.contenders import Contender
-from benchmarks.databases import Comparison, compare_with_sqlite, fieldgate_on_postgresql
-from benchmarks.event_data import ListedEvent, export_events
-from benchmarks.exports import FORMATS, Export, download
-from benchmarks.import_data import add_imports
-from benchmarks.latency import Latency, measure_half_load
-from benchmarks.load import require_wrk
-from benchmarks.machine import this_machine
-from benchmarks.processes import exit_on_signal, two_cores
-from benchmarks.report import (
-    Report,
-    checks_of,
-    databases_table_of,
-    exports_table_of,
-    latencies_table_of,
-    summaries_of,
-    table_of,
-    wide_console,
-    write,
-)
-from benchmarks.response_checks import check_floor, compare_responses, is_supported
-from benchmarks.rounds import Outcome, compare
-from benchmarks.rounds import measure as measure_rounds
-from benchmarks.sharing_data import add_shared_assets
-from benchmarks.single_request import with_etag
-from benchmarks.spread import rates, ratios
-from benchmarks.start import StartResults, measure_starts
-from benchmarks.targets import AT_LEAST, Check, checks_table_of
-from benchmarks.work import WORKS, Work
+from benchmarks.data import QUICK_SIZES, Sizes, create_data, read_list, write_peer_files
+from benchmarks.growth import DEEP, FIRST, draw, measure_growth
+from benchmarks.measure import measure
+from benchmarks.report import WIDTH, Result, print_results
+from benchmarks.requests import EVENTS, Request, check_responses
+from benchmarks.rows import Row, Target, rows_of
+from benchmarks.servers import CHECKOUT, PROGRAM, Server, output_of, run_fieldgate, run_floor, run_peer
 
 RESULTS = Path(__file__).parent / "results"
-MAX_REPEATS = 3  # of downloads, starts, and rounds of the database comparison
-HALF_LOAD_ROUNDS = 9  # many short rounds, so that some are undisturbed
-HALF_LOAD_WORKS = ("permission list", "50 events, warm", "50 events, cold", "imports list, token checked")
-LIMITED_WORK = "permission list"  # the cheapest one shows best what counting requests costs
-LIMITED_EVENTS = 2000
-MIN_LIMITED_SHARE = 0.9  # of the rate without limits; rounds differ by as much
-DATABASE_WORKS = (
-    "permission list",
-    "50 events, warm",
-    "50 events, cold",
-    "50 events of some regions and countries, cold",
-)
-
-
-@dataclass
-class Run:
-    """The settings of one run, and its results so far."""
-
-    folder: Path
-    cores: tuple[int, int]  # for the servers, and for the load
-    events: int
-    rounds: int
-    seconds: int
-    status: Status
-    outcomes: list[Outcome] = field(default_factory=list)
-    exports: list[Export] = field(default_factory=list)
-    latencies: list[Latency] = field(default_factory=list)
-    databases: list[Comparison] = field(default_factory=list)
-    limit_checks: list[Check] = field(default_factory=list)
-    start_results: StartResults | None = None
-    skipped: list[str] = field(default_factory=list)
-
-    @property
-    def repeats(self) -> int:
-        return min(self.rounds, MAX_REPEATS)
-
-    def compare(self, works: Sequence[Work], ours: Contender, peer: Contender, *, is_full_run: bool) -> None:
-        """Measure each work with Fieldgate, the peer and the floor, and latencies for `HALF_LOAD_WORKS`."""
-        for work in works:
-            if not is_supported(work, ours):
-                self.skipped.append(work.name)
-                continue
-            we, they = with_etag(work, ours), with_etag(work, peer) if work.has_peer else None
-            response = compare_responses(work, we, they)
-            with contenders.floor(self.folder, self.cores[0], response) as floor:
-                check_floor(work, floor, response)
-                self.outcomes.append(
-                    compare(
-                        work, we, they, floor, rounds=self.rounds, seconds=self.seconds, core=self.cores[1],
-                        on_progress=self.status.update,
-                    )
-                )  # fmt: skip
-                if is_full_run and work.name in HALF_LOAD_WORKS:
-                    self.add_half_load(work, we, floor)
-            compare_responses(work, we, they)
-
-    def add_half_load(self, work: Work, ours: Contender, floor: Contender) -> None:
-        """Measure latencies at half of the rate just measured."""
-        self.status.update(f"{work.name}: half load")
-        full = self.outcomes[-1]
-        self.latencies.append(
-            measure_half_load(
-                work, ours, rates(full.ours).median, floor, rates(full.floor).median,
-                rounds=HALF_LOAD_ROUNDS if self.rounds > 1 else 1, core=self.cores[1],
-            )
-        )  # fmt: skip
-
-    def add_exports(self, ours: Contender, listed: int) -> None:
-        """Measure exports, which the peer does not have."""
-        for kind in FORMATS:
-            self.status.update(f"all events as {kind}")
-            self.exports.append(download(ours, kind, events=listed, times=self.repeats))
-
-    def compare_databases(self, works: Sequence[Work], ours: Contender) -> None:
-        self.status.update("filling PostgreSQL")
-        with fieldgate_on_postgresql(self.folder / "postgresql", *self.cores, self.events) as other:
-            for work in works:
-                if work.name in DATABASE_WORKS:
-                    compare_responses(work, ours, other)
-                    self.databases.append(
-                        compare_with_sqlite(
-                            work, ours, other, rounds=self.repeats, seconds=self.seconds, core=self.cores[1],
-                            on_progress=self.status.update,
-                        )
-                    )  # fmt: skip
-
-    def compare_rate_limits(self, works: Sequence[Work], ours: Contender) -> None:
-        """Measure one work with rate limits on. All others are measured with limits off."""
-        self.status.update("starting Fieldgate with rate limits")
-        with contenders.fieldgate(
-            self.folder / "limited", self.cores[0], LIMITED_EVENTS, name="fieldgate with limits",
-            limits=contenders.RATE_LIMITS,
-        ) as limited:  # fmt: skip
-            for work in works:
-                if work.name == LIMITED_WORK:
-                    samples = measure_rounds(
-                        work, {"limits off": ours, "limits on": limited}, rounds=self.rounds, seconds=self.seconds,
-                        core=self.cores[1], on_progress=self.status.update,
-                    )  # fmt: skip
-                    share = ratios(samples["limits on"], samples["limits off"]).median
-                    what = f"{work.name}: rate limits on by off"
-                    self.limit_checks.append(Check.of(what, share, AT_LEAST, MIN_LIMITED_SHARE))
-
-    def add_starts(self, data: Path, listed: int) -> None:
-        self.status.update("measuring starts")
-        self.start_results = measure_starts(data, self.events, listed, self.cores[0], self.repeats)
-
-    def report(self, peer_server: str) -> Report:
-        summaries = summaries_of(self.outcomes, {work.name: work.target for work in WORKS})
-        return Report(
-            machine=this_machine(),
-            peer_server=peer_server,
-            events=self.events,
-            rounds=self.rounds,
-            seconds=self.seconds,
-            summaries=summaries,
-            outcomes=self.outcomes,
-            exports=self.exports,
-            latencies=self.latencies,
-            starts=self.start_results,
-            databases=self.databases,
-            checks=[
-                *checks_of(summaries, self.latencies, self.start_results, self.databases),
-                *self.limit_checks,
-            ],
-            left_out=self.skipped,
-        )
+AT_MOST = partial(Target, "ours", is_most=True)
+# Of the start in seconds and the memory in megabytes, by the number of events.
+GROWTH_TARGETS = {10_000: (AT_MOST(2), AT_MOST(130)), 1_000_000: (AT_MOST(12), AT_MOST(300))}
+DEEP_TARGET = AT_MOST(1.5)  # of the last pages, by the first pages of few events
 
 
 @click.command()
-@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Rounds for each work.")
-@click.option("--seconds", default=1, show_default=True, type=click.IntRange(1, 600), help="Minimum length of a round.")
-@click.option("--quick", is_flag=True, help="One round of one second, to check that everything runs.")
-@click.option("--only", metavar="TEXT", default="", help="Only works with this text in the name.")
-@click.option("--events", default=10_000, show_default=True, type=click.IntRange(2000), help="Number of demo events.")
-@click.option(
-    "--peer-server",
-    default="granian",
-    show_default=True,
-    type=click.Choice(list(contenders.PEER_SERVERS)),
-    help="Server of the peer.",
-)
-def main(rounds: int, seconds: int, quick: bool, only: str, events: int, peer_server: str) -> None:
-    """Compare Fieldgate with a Django REST framework peer and with the bare server (the floor)."""
-    signal.signal(signal.SIGTERM, exit_on_signal)
-    if quick:
-        rounds, seconds = 1, 1
-    chosen = [work for work in WORKS if only in work.name]
-    if not chosen:
-        raise click.BadParameter("no work has this text in its name.", param_hint="--only")
-    require_wrk()
-    console = wide_console()
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmarks-")))
-        status = stack.enter_context(console.status("starting"))
-        run = Run(folder, two_cores(), events, rounds, seconds, status)
-        measure(run, stack, chosen, peer_server, is_full_run=not only)
-    report = run.report(peer_server)
-    name = "only" if only else "latest"  # a partial run does not overwrite the results of a full one
-    write(report, RESULTS / f"{name}.json")
-    draw_rates(report, RESULTS / f"{name}-rates.svg")
-    draw_targets(report, RESULTS / f"{name}-targets.svg")
-    show(report, console)
-    console.print(f"Results are in {RESULTS.relative_to(Path.cwd())}: {name}.json and {name}-*.svg")
+@click.option("--only", multiple=True, metavar="TEXT", help="Only rows with this text in their name.")
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1), help="Rounds of each row.")
+@click.option("--seconds", default=1, show_default=True, type=click.IntRange(1), help="Length of a round.")
+@click.option("--events", default=0, help="Measure start, memory and pages with as many events, too: 1000000.")
+@click.option("--baseline", type=click.Path(exists=True, path_type=Path), help="Another checkout to compare with.")
+@click.option("--data", type=click.Path(path_type=Path), help="Folder that keeps the events of --events.")
+@click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Folder of the table and the plot.")
+@click.option("--quick", is_flag=True, help="Little data and one round, to see that everything runs.")
+def main(
+    only: Sequence[str], rounds: int, seconds: int, events: int, baseline: Path | None, data: Path | None,
+    results: Path, quick: bool,
+) -> None:  # fmt: skip
+    """Measure Fieldgate next to a Django REST framework peer and a bare server (the floor)."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # stops the servers, as Ctrl-C does
+    output_of([CHECKOUT / "scripts" / "need", "wrk", "wrk"])
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        raise click.ClickException("Two processor cores are needed: one for the servers and one for the load.")
+    sizes, rounds = (QUICK_SIZES, 1) if quick else (Sizes(), rounds)
+    run = Run((cores[0], cores[1]), sizes, rounds, seconds, only)
+    results.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder:
+        found = list(run.compare_servers(Path(folder), baseline))
+        found += run.measure_growth(data or Path(folder), events, results / "growth.svg")
+    if not found:
+        raise click.ClickException("No row has this text in its name.")
+    with (results / "table.md").open("w") as file:
+        for console in (Console(width=WIDTH), Console(file=file, width=WIDTH)):
+            print_results(found, console)
 
 
-def measure(run: Run, stack: ExitStack, chosen: Sequence[Work], peer_server: str, *, is_full_run: bool) -> None:
-    data, core = run.folder / "fieldgate", run.cores[0]
-    files = [run.folder / f"{what}.ndjson" for what in ("events", "imports", "assignments")]
-    ours = stack.enter_context(contenders.fieldgate(data, core, run.events))
-    listed: list[ListedEvent] = export_events(data, run.events, files[0])
-    add_imports(f"sqlite:///{data / 'fieldgate.db'}", contenders.USER, files[1])
-    add_shared_assets(data, contenders.USER)
-    add_assignments(data, contenders.USER)
-    export_assignments(ours, files[2])
-    peer = stack.enter_context(contenders.peer(run.folder, core, peer_server, *files))
-    works = [work.with_walk(listed) for work in chosen]
-    run.compare(works, ours, peer, is_full_run=is_full_run)
-    if is_full_run:
-        run.add_exports(ours, len(listed))
-        run.compare_databases(works, ours)
-        run.compare_rate_limits(works, ours)
-        run.add_starts(data, len(listed))
+@dataclass(frozen=True)
+class Run:
+    """The settings of a run. One core is for the servers, one for the load."""
 
+    cores: tuple[int, int]
+    sizes: Sizes
+    rounds: int
+    seconds: int
+    only: Sequence[str]
 
-def show(report: Report, console: Console) -> None:
-    console.print(table_of(report))
-    if report.latencies:
-        console.print(latencies_table_of(report))
-    if report.databases:
-        console.print(databases_table_of(report))
-    if report.checks:
-        console.print(checks_table_of("Other targets", report.checks))
-    if report.exports:
-        console.print(exports_table_of(report))
-    for name in report.left_out:
-        console.print(f"Skipped, because this version of Fieldgate does not support it: {name}")
-    console.print("Deep pages, start and memory with a million events: make bench-full.")
-    if report.peer_server == "granian":
-        console.print("The peer runs on Granian, which is faster for it than gunicorn (--peer-server gunicorn).")
+    def _is_chosen(self, name: str) -> bool:
+        return not self.only or any(text in name for text in self.only)
+
+    def compare_servers(self, folder: Path, baseline: Path | None) -> Iterator[Result]:
+        """Measure all rows on Fieldgate, the peer, the floor, and another checkout of Fieldgate."""
+        with ExitStack() as stack:
+            servers = {}
+            programs = {"ours": PROGRAM} | ({"baseline": baseline / ".venv/bin/fieldgate"} if baseline else {})
+            for name, program in programs.items():
+                tokens = create_data(program.absolute(), folder / name, self.cores[0], self.sizes)
+                running = run_fieldgate(name, program.absolute(), folder / name, self.cores[0], tokens)
+                servers[name] = stack.enter_context(running)
+            events = read_list(servers["ours"], f"{EVENTS}?limit=1000")
+            rows = [row for row in rows_of(self.sizes, events) if self._is_chosen(row.name)]
+            write_peer_files(servers["ours"], folder / "peer", self.sizes, events)
+            servers["peer"] = stack.enter_context(run_peer(folder / "peer", self.cores[0]))
+            for row in rows:
+                click.echo(row.name, err=True)
+                yield self._measure_row(row, servers, folder / "response")
+
+    def _measure_row(self, row: Row, servers: dict[str, Server], recorded: Path) -> Result:
+        has_peer = row.has_peer and isinstance(row.work, Request)
+        compared = {name: server for name, server in servers.items() if name != "peer" or has_peer}
+        with ExitStack() as stack:
+            if isinstance(row.work, Request):
+                others = [server for name, server in compared.items() if name != "ours"]
+                response = check_responses(row.work, compared["ours"], others)
+                recorded.write_bytes(msgspec.json.encode(response))
+                compared["floor"] = stack.enter_context(run_floor(recorded, self.cores[0]))
+            figures = measure(row.figure_of(self.seconds, self.cores[1]), compared, self.rounds)
+        return Result(row.name, row.unit, row.target, figures)
+
+    def measure_growth(self, data: Path, events: int, plot: Path) -> Iterator[Result]:
+        """Measure start, memory and pages with few and with many events."""
+        few, many = self.sizes.events, max(events, self.sizes.events)
+        deep = f"deep page with {many:,} events by first page with {few:,}"
+        names = [deep, *(f"{what} with {count:,} events" for what in ("start", "memory") for count in (few, many))]
+        if not any(map(self._is_chosen, names)):
+            return
+        counts = sorted({count for count in (1000, 10_000, 100_000, few, many) if count <= many})
+        growth = measure_growth(counts, data / "events", self.cores, self.rounds, self.seconds)
+        draw(growth, plot)
+        for count in sorted({few, many}):
+            start, memory = GROWTH_TARGETS.get(count, (None, None))
+            yield Result(f"start with {count:,} events", "s", start, {"ours": growth[count].starts})
+            yield Result(f"memory with {count:,} events", "MB", memory, {"ours": [growth[count].memory]})
+        if many > few:
+            rounds = zip(growth[many].pages[DEEP], growth[few].pages[FIRST], strict=True)
+            ratios = [last / first for last, first in rounds]
+            yield Result(deep, "times", DEEP_TARGET, {"ours": ratios})
 
 
 if __name__ == "__main__":

@@ -1,8 +1,4 @@
-"""The floor: the server with a constant response.
-
-The response is one recorded from Fieldgate; the environment names its file. The difference between the floor and
-Fieldgate is the cost of our own code.
-"""
+"""The floor: the bare server, which sends one recorded response of Fieldgate to every request."""
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,19 +7,16 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.recorded_response import RecordedResponse
+from benchmarks.requests import Response
 
-# Headers the server adds by itself.
-SERVER_HEADERS = {"date", "server"}
-
-_RESPONSE = msgspec.json.decode(Path(os.environ["FLOOR_ANSWER"]).read_bytes(), type=RecordedResponse)
+_RESPONSE = msgspec.json.decode(Path(os.environ["FLOOR_RESPONSE"]).read_bytes(), type=Response)
 _START = {
     "type": "http.response.start",
     "status": _RESPONSE.status,
     "headers": [
         (name.lower().encode("latin-1"), value.encode("latin-1"))
         for name, value in _RESPONSE.headers
-        if name.lower() not in SERVER_HEADERS
+        if name.lower() not in {"date", "server"}  # the server adds them
     ],
 }
 _BODY = {"type": "http.response.body", "body": _RESPONSE.body}
@@ -34,7 +27,7 @@ async def application(
     _receive: Callable[[], Awaitable[Mapping[str, Any]]],
     send: Callable[[Mapping[str, Any]], Awaitable[None]],
 ) -> None:
-    """Send the recorded response to every request. Lifespan events are ignored."""
+    """Send the recorded response. Lifespan events are ignored."""
     if scope["type"] == "http":
         await send(_START)
         await send(_BODY)

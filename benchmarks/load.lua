@@ -1,4 +1,4 @@
--- Loaded into wrk for every work: sets the request and prints the results as JSON.
+-- Loaded into wrk: sets the request, varies its path or body, and prints the results as JSON.
 
 wrk.method = os.getenv("WORK_METHOD")
 
@@ -9,30 +9,31 @@ if wrk.body == "" then
    wrk.body = nil -- otherwise wrk sends Content-Length: 0
 end
 
-local script = os.getenv("WORK_SCRIPT")
-if script ~= "" then
-   dofile(script)
+-- Each line is the path of a request, or its body if the method is not GET. A round continues where the last one stopped.
+local lines = {}
+for line in io.lines(os.getenv("WORK_LINES")) do
+   lines[#lines + 1] = line
 end
+local count = tonumber(os.getenv("WORK_START"))
 
-local pause = tonumber(os.getenv("WORK_PAUSE"))
-if pause > 0 then
-   -- Exponentially distributed pauses, as of independent clients. wrk takes whole milliseconds: rounding down loses half
-   -- a millisecond on average, which is added first.
-   function delay()
-      return math.floor(-(pause + 0.5) * math.log(1 - math.random()))
+if #lines > 0 then
+   function request()
+      count = count + 1
+      local line = lines[count % #lines + 1]
+      if wrk.method == "GET" then
+         return wrk.format(nil, line)
+      end
+      return wrk.format(nil, nil, nil, line)
    end
 end
 
 function done(summary, latency)
    local errors = summary.errors
    io.write(string.format(
-      '{"requests": %d, "microseconds": %d, "refused": %d, "broken": %d, "late": %d, "p50": %d, "p99": %d}\n',
+      '{"requests": %d, "microseconds": %d, "failures": %d, "median": %d}\n',
       summary.requests,
       summary.duration,
-      errors.status,
-      errors.connect + errors.read + errors.write,
-      errors.timeout,
-      latency:percentile(50),
-      latency:percentile(99)
+      errors.status + errors.connect + errors.read + errors.write + errors.timeout,
+      latency:percentile(50)
    ))
 end

@@ -52,11 +52,9 @@ NIGHTLY = frozenset(
         "faults",
         "fuzz",
         "http/test_behind_nginx.py",
-        "test_benchmarks.py",
         "test_fuzzing.py",
         "test_libraries.py",
         "test_running_guide.py",
-        "test_soak.py",
         "test_supply_chain.py",
     }
 )
