@@ -50,7 +50,7 @@ def main(
         raise click.ClickException("Two processor cores are needed: one for the servers and one for the load.")
     sizes, rounds = (QUICK_SIZES, 1) if quick else (Sizes(), rounds)
     run = Run((cores[0], cores[1]), sizes, rounds, seconds, only)
-    results.mkdir(exist_ok=True)
+    results.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder:
         found = list(run.compare_servers(Path(folder), baseline))
         found += run.measure_growth(data or Path(folder), events, results / "growth.svg")
@@ -85,6 +85,8 @@ class Run:
                 servers[name] = stack.enter_context(running)
             events = read_list(servers["ours"], f"{EVENTS}?limit=1000")
             rows = [row for row in rows_of(self.sizes, events) if self._is_chosen(row.name)]
+            if not rows:
+                return
             write_peer_files(servers["ours"], folder / "peer", self.sizes, events)
             servers["peer"] = stack.enter_context(run_peer(folder / "peer", self.cores[0]))
             for row in rows:
