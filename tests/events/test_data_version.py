@@ -26,17 +26,18 @@ async def test_all_pages_of_unchanged_data_have_one_version(event_service: Servi
     assert await versions(event_service, "") == await versions(event_service, "", headers={"Accept-Language": "ar"})
 
 
-async def test_a_write_changes_the_version(service: Service) -> None:
-    headers = await superuser(service)
-    seen = await versions(service, "")
-    for method, status in (("PUT", 201), ("PUT", 200), ("DELETE", 204)):
-        name = {"name": f"Floods {len(seen)}"}
-        body = {"json": {**EVENT, **name}} if method == "PUT" else {}
-        answer = await service.request(method, f"{EVENTS}87001/", headers=headers, **body)
-        assert answer.status_code == status
-        changed = await versions(service, "?limit=1")
-        assert not changed & seen
-        seen |= changed
+async def test_a_write_changes_the_version(start: StartService) -> None:
+    async with start() as service:
+        headers = await superuser(service)
+        seen = await versions(service, "")
+        for method, status in (("PUT", 201), ("PUT", 200), ("DELETE", 204)):
+            name = {"name": f"Floods {len(seen)}"}
+            body = {"json": {**EVENT, **name}} if method == "PUT" else {}
+            answer = await service.request(method, f"{EVENTS}7001/", headers=headers, **body)
+            assert answer.status_code == status
+            changed = await versions(service, "?limit=1")
+            assert not changed & seen
+            seen |= changed
 
 
 async def test_who_may_see_more_has_another_version(event_service: Service) -> None:
