@@ -48,17 +48,6 @@ async def test_other_process_lists_new_imports(database_url: str) -> None:
             assert (await other.get(url, headers=headers)).json()["status"] == COMPLETE
 
 
-async def test_users_see_only_their_imports(database_url: str) -> None:
-    async with run_service(Settings(database_url=database_url, access_log=False)) as service:
-        mine, other = [{"Authorization": f"Token {await service.create_token()}"} for _ in range(2)]
-        url = (await service.client.post(PATH, headers=mine, files=FILE)).json()["url"]
-        for _ in range(2):
-            counts = [(await service.get(PATH, headers=headers)).json()["count"] for headers in (mine, other, {})]
-            assert counts == [1, 0, 0]
-            found = [(await service.get(url, headers=headers)).status_code for headers in (mine, other, {})]
-            assert found == [200, 404, 404]
-
-
 async def test_lists_have_the_same_records_as_details(database_url: str) -> None:
     made = {"uid": "a" * 22, "kind": "asset", "summary": {"labels": ["Où ?", '"', "\\"]}, "owner__username": "bob"}
     results: list[dict[str, Any]] = [

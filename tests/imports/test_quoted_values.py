@@ -14,7 +14,7 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.imports.messages import localize_messages, serialize_issues, serialize_message
 from fieldgate.imports.quoted_values import QUOTED, UNQUOTED, quote_values
-from fieldgate.imports.xlsform.issues import FormRejected, Issue, IssueCollector
+from fieldgate.imports.xlsform.issues import Issue
 
 MISSING = Message(
     "There is no list {list} in sheet {sheet}. Add it there, or correct its name here.", list="missing", sheet="choices"
@@ -34,38 +34,11 @@ def shown(message: Message, language: Language) -> str:
     return error
 
 
-@pytest.mark.parametrize(
-    ("language", "expected"),
-    [
-        (Language.ENGLISH, "There is no list “missing” in sheet “choices”. Add it there, or correct its name here."),
-        (
-            Language.FRENCH,
-            "Il n'y a pas de liste «\u202fmissing\u202f» dans la feuille «\u202fchoices\u202f». "
-            "Ajoutez-la, ou corrigez son nom ici.",
-        ),
-    ],
-)
-def test_values_are_quoted(language: Language, expected: str) -> None:
-    assert shown(MISSING, language) == expected
-
-
 @pytest.mark.parametrize("language", Language)
 def test_marks_of_every_language(language: Language) -> None:
     text = shown(MISSING, language).replace(FIRST_ISOLATE, "").replace(END_OF_ISOLATE, "")
     assert QUOTES[language].format("missing") in text
     assert QUOTES[language].format("choices") in text
-
-
-def test_place_of_a_problem_is_quoted_too() -> None:
-    issues = IssueCollector()
-    issues.add_problem("unknown_list", MISSING, "survey", 7, "type")
-    issues.add_problem("unknown_list", MISSING, "survey", 8, "type")
-    with pytest.raises(FormRejected) as rejected:
-        issues.raise_if_problems()
-    assert shown(rejected.value.error, Language.ENGLISH) == (
-        "The form was not imported. Sheet “survey”, row 7, column “type”: There is no list “missing” in sheet "
-        "“choices”. Add it there, or correct its name here. There is 1 other problem."
-    )
 
 
 def test_codes_and_places_stay_as_they_are() -> None:

@@ -125,19 +125,6 @@ def test_locks_are_stripped_from_blocks_and_questions(importer: Importer) -> Non
         assert "kobo--locking-profile" not in asset["summary"]["columns"]
 
 
-def test_mistakes_in_locking_profiles_are_problems(importer: Importer) -> None:
-    profiles: Rows = [["restriction", "locked"], ["choice_ad", "locked"], [None, "locked"]]
-    refused = importer.run({"survey": [HEADER, GOOD], "kobo--locking-profiles": profiles})
-    assert codes(refused["messages"]["problems"]) == [
-        ("reserved_name", 1), ("unknown_restriction", 2), ("missing_restriction", 3),
-    ]  # fmt: skip
-    assert "Did you mean “choice_add”?" in refused["messages"]["problems"][1]["message"]
-    refused = importer.run({"survey": [HEADER, GOOD], "kobo--locking-profiles": [["x"], ["y"]]})
-    assert codes(refused["messages"]["problems"]) == [("missing_column", 1)]
-    refused = importer.run({"survey": [HEADER, GOOD], "kobo--locking-profiles": [["restriction"], ["choice_add"]]})
-    assert codes(refused["messages"]["problems"]) == [("missing_locking_profile", 1)]
-
-
 @pytest.mark.parametrize("separator", [":", "::"])
 def test_tags_with_a_colon_stay_unchanged(importer: Importer, separator: str) -> None:
     library: Rows = [
@@ -178,26 +165,6 @@ def test_unknown_type_does_not_hide_other_problems(importer: Importer) -> None:
         ("unknown_type", 5), ("missing_name", 5),
         ("unknown_type", 6),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("others", "language", "error"),
-    [
-        (0, "en", "The form was not imported. Sheet “survey”, row 2, column “label”: Enter a label: without it people"
-                  " would see an empty question."),
-        (1, "en", " There is 1 other problem."),
-        (2, "en", " There are 2 other problems."),
-        (2, "fr", "Le formulaire n'a pas été importé. Feuille «\u202fsurvey\u202f», ligne 2, colonne"
-                  " «\u202flabel\u202f» : "),
-        (1, "es", " Hay 1 problema más."),
-        (2, "ar", " توجد مشكلتان أخريان."),
-    ],
-)  # fmt: skip
-def test_error_names_the_first_problem(importer: Importer, others: int, language: str, error: str) -> None:
-    rows = [["text", f"q{number}"] for number in range(others + 1)]
-    record = importer.run({"survey": [HEADER, *rows, GOOD]}, language=language)
-    assert error in record["messages"]["error"]
-    assert len(record["messages"]["problems"]) == others + 1
 
 
 def test_hints_about_optional_parameters_are_not_warnings(importer: Importer) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fieldgate.errors import PayloadTooLarge, ValidationError
+from fieldgate.errors import ValidationError
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.upload import destination_uid, looks_like_workbook, parse_upload, strip_extension
@@ -92,19 +92,6 @@ def test_destination_formats(text: str) -> None:
 @pytest.mark.parametrize("text", ["x", "aShort", f"/api/v2/users/{UID}/", "http://[", "a" + "0" * 21, f"{UID}/x", "/"])
 def test_invalid_destinations(text: str) -> None:
     assert invalid_fields(new_request(destination=text)) == ["destination"]
-
-
-def test_invalid_fields() -> None:
-    assert invalid_fields(ImportRequest()) == ["file"]
-    assert invalid_fields(new_request(base64Encoded="AAAA")) == ["file", "base64Encoded"]
-    assert invalid_fields(ImportRequest(base64Encoded="???")) == ["base64Encoded"]
-    assert invalid_fields(ImportRequest(base64Encoded=base64.b64encode(b"\x00\x01").decode())) == ["base64Encoded"]
-    assert invalid_fields(new_request(url="https://example.org/x.xlsx")) == ["file", "url"]
-    assert invalid_fields(new_request(desired_type="florb")) == ["desired_type"]
-    assert invalid_fields(new_request(name="x" * 256)) == ["name"]
-    assert invalid_fields(ImportRequest(file=UploadedFile("x.pdf", b"%PDF-1.4\n%\x00"))) == ["file"]
-    with pytest.raises(PayloadTooLarge):
-        parse_upload(new_request(), len(BOOK) - 1)
 
 
 @pytest.mark.parametrize(

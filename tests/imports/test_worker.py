@@ -1,14 +1,11 @@
 """From an uploaded file to an asset: results, failures and killed workers."""
 
 import asyncio
-import os
-import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from html import unescape
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -16,16 +13,10 @@ import pytest
 from sqlalchemy import event, select
 from sqlalchemy.engine import Engine
 
-from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.assets.store import AssetStore
-from fieldgate.assets.tables import assets, versions
-from fieldgate.db import Database, DataVersions
-from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.sandbox import runner
-from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import ImportStore
 from fieldgate.imports.tables import imports
-from fieldgate.imports.upload import parse_upload
 from fieldgate.imports.worker import MAX_ATTEMPTS, ImportWorker
 from fieldgate.permissions import rules
 from fieldgate.settings import Settings
@@ -34,7 +25,6 @@ from tests.conftest import Service, StartService
 from tests.imports.sandbox import failing_readers
 from tests.imports.sandbox.fork_servers import killing_fork_servers
 from tests.imports.workbooks import SURVEY, xlsx
-from tests.web.page_client import visible_text
 
 PATH = "/api/v2/imports/"
 
@@ -109,12 +99,6 @@ async def test_survey_becomes_an_asset(harness: ImportHarness) -> None:
     assert "<h:html" in xform.text
 
 
-async def test_form_title_becomes_asset_name(harness: ImportHarness) -> None:
-    settings = (("form_title", "form_id", "version"), ("Visit", "visit_1", "7"))
-    asset = await harness.asset(await harness.import_workbook(xlsx(survey=SURVEY, settings=settings), name="another"))
-    assert asset["name"] == "Visit"
-
-
 async def xform_names(harness: ImportHarness, asset: dict[str, Any]) -> tuple[str | None, str | None, str | None]:
     """Return title, id and version of an asset's XForm."""
     xform = await harness.service.get(asset["xform_link"], headers=harness.headers)
@@ -165,15 +149,6 @@ async def test_replacing_a_destination_keeps_older_versions(harness: ImportHarne
     assert file.content == longer
     assert file.headers["Content-Disposition"] == "attachment; filename=\"second.xlsx\"; filename*=UTF-8''second.xlsx"
     assert (await harness.get("/api/v2/assets/"))["count"] == 1, "replaced, not duplicated"
-
-
-async def test_blocks_and_questions(harness: ImportHarness) -> None:
-    block = await harness.asset(await harness.import_workbook(xlsx(), library="true"))
-    question = await harness.asset(await harness.import_workbook(xlsx(survey=SURVEY[:2]), library="true"))
-    template = await harness.asset(await harness.import_workbook(xlsx(), desired_type="template"))
-    assert [each["asset_type"] for each in (block, question, template)] == ["block", "question", "template"]
-    assert block["xform_link"] is None
-    assert block["content"]["settings"] == {}
 
 
 LIBRARY = (
@@ -234,22 +209,6 @@ async def test_library_becomes_a_collection(harness: ImportHarness) -> None:
         assert (into.status_code, list(into.json())) == (400, [field])
     refused = await harness.import_workbook(xlsx(library=LIBRARY))
     assert (refused["status"], refused["messages"]["error_type"]) == ("error", "library_not_asked")
-
-
-async def test_large_library_needs_few_statements(harness: ImportHarness) -> None:
-    rows = (("type", "name", "label"), *(("text", f"q{n}", f"Question {n}") for n in range(300)))
-    url = await harness.send(xlsx(library=rows), library="true")
-    statements: list[str] = []
-    engine = harness.service.database._engine.sync_engine
-    event.listen(engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
-    assert await harness.worker.process_one()
-    created = (await harness.get(url))["messages"]["created"]
-    written = [text for text in statements if text.startswith(("INSERT", "UPDATE"))]
-    assert len(written) < 20
-    assert sum("INTO changes" in text for text in written) == 2, "imports and assets, once each"
-    listed = await harness.get("/api/v2/assets/?asset_type=question&limit=1000&ordering=date_created")
-    assert [asset["name"] for asset in listed["results"]] == [f"Question {n}" for n in range(300)]
-    assert {asset["parent"].rstrip("/").rsplit("/", 1)[1] for asset in listed["results"]} == {created[0]["uid"]}
 
 
 async def test_invalid_form_is_refused_with_every_problem(harness: ImportHarness) -> None:
@@ -455,62 +414,6 @@ async def test_lease_is_renewed_during_long_work(harness: ImportHarness, monkeyp
     assert await working
     assert (await harness.get(url))["status"] == "complete"
     assert not [task for task in asyncio.all_tasks() if "_renew_lease" in repr(task)]
-
-
-async def test_killed_workers_lose_nothing(tmp_path: Path, database_url: str, database: Database) -> None:
-    """After kill -9 of several workers every import is finished, with exactly one asset each."""
-    store = ImportStore(database, DataVersions(database))
-    user_id = await AccountStore(database, DataVersions(database)).create_user(NewUser(username="a", password_hash="x"))
-    sent = [
-        await store.create(user_id, parse_upload(ImportRequest(file=UploadedFile(f"f{n}.xlsx", xlsx())), 10**9), None)
-        for n in range(12)
-    ]
-    environment = {**os.environ, "FIELDGATE_DATABASE_URL": database_url, "FIELDGATE_IMPORT_LEASE": "1s"}
-
-    async def begin() -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "fieldgate", "worker", env=environment, stderr=asyncio.subprocess.DEVNULL
-        )
-
-    async def left() -> int:
-        from fieldgate.imports.tables import imports
-
-        async with database.read_transaction() as connection:
-            query = select(imports.c.id).where(imports.c.status == "processing")
-            return len((await connection.execute(query)).all())
-
-    workers = [await begin() for _ in range(2)]
-    kills = 0
-    while (remaining := await left()) > 0:
-        if kills < 3 and remaining < len(sent) - 2 * kills:
-            workers[kills % 2].kill()
-            await workers[kills % 2].wait()
-            workers[kills % 2] = await begin()
-            kills += 1
-        await asyncio.sleep(0.05)
-    for worker in workers:
-        worker.terminate()
-        await worker.wait()
-    assert kills == 3
-    async with database.read_transaction() as connection:
-        created = (await connection.execute(select(assets.c.name))).scalars().all()
-        assert sorted(created) == sorted(f"f{n}" for n in range(12))
-        assert len((await connection.execute(select(versions.c.id))).all()) == 12
-
-
-async def test_html_page_of_an_import(harness: ImportHarness) -> None:
-    good = await harness.import_workbook(xlsx(), name="Household")
-    page = (await harness.service.get(f"{good['url']}?format=api", headers=harness.headers)).text
-    for text in ("was imported", "Questions 2", "What is your name?", good["messages"]["created"][0]["uid"]):
-        assert text in visible_text(page) or f"/{text}/" in page
-    bad = await harness.import_workbook(xlsx(survey=(("type", "name", "label"), ("florb", "b", "<b>B</b>"))))
-    page = (await harness.service.get(f"{bad['url']}?format=api", headers=harness.headers)).text
-    assert "was not imported" in visible_text(page)
-    assert "<b>B</b>" in visible_text(page)
-    assert "<b>B</b>" not in page
-    waiting = await harness.send(xlsx())
-    page = (await harness.service.get(f"{waiting}?format=api", headers=harness.headers)).text
-    assert 'http-equiv="refresh"' in page
 
 
 @pytest.mark.parametrize("book", [xlsx(), xlsx(survey=[["type", "name"], ["nonsense", "a"]])], ids=["good", "refused"])

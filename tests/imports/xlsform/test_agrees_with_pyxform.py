@@ -5,7 +5,7 @@ They are accepted if pyxform accepts them, and otherwise only for the reasons in
 
 from xml.parsers.expat import ExpatError, ParserCreate
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyxform.xls2xform import convert
 
@@ -115,7 +115,6 @@ def compiles(data: bytes) -> bool:
     return True
 
 
-@settings(max_examples=120, derandomize=True, deadline=None)
 @given(forms())
 def test_rejected_by_both_or_by_neither(sheets: dict[str, Rows]) -> None:
     data = xlsx(sheets)

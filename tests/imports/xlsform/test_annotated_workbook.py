@@ -5,7 +5,7 @@ import zipfile
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import Workbook, load_workbook
 
@@ -14,7 +14,7 @@ from fieldgate.imports.xlsform import FormRejected, annotate_workbook
 from fieldgate.imports.xlsform.workbook_reader import read_workbook
 from tests.imports.xlsform.test_any_form import SHEETS, grids
 from tests.imports.xlsform.test_excerpt_builder import HOUSEHOLD, rejection_of
-from tests.imports.xlsform.workbooks import csv_with_sections, ods, xls, xlsm, xlsx
+from tests.imports.xlsform.workbooks import ods, xls, xlsm, xlsx
 
 NO_COLOUR = "00000000"
 
@@ -63,18 +63,6 @@ def test_corrected_copy_can_be_imported() -> None:
     again = rejection_of(annotate_workbook(data, comments_of(rejection)))
     assert [(each.row, each.column, str(each.message)) for each in again.problems] == [
         (each.row, each.column, str(each.message)) for each in rejection.problems
-    ]
-
-
-def test_sections_of_csv_become_sheets() -> None:
-    data = csv_with_sections(HOUSEHOLD)
-    book = annotated(data, *comments_of(rejection_of(data)))
-    assert book.sheetnames == ["survey", "choices"]
-    assert list(marked(book)) == [
-        ("survey", "A4"),
-        ("survey", "A5"),
-        ("survey", "D8"),
-        ("choices", "A2"),
     ]
 
 
@@ -132,7 +120,6 @@ def test_too_long_cell_is_refused() -> None:
     assert str(refused.value.error).startswith("Sheet “survey”, row 2: a cell has more text than Excel allows")
 
 
-@settings(max_examples=60)
 @given(st.dictionaries(SHEETS, grids(), min_size=1, max_size=3), st.data())
 def test_copy_has_the_texts_of_the_file(sheets: dict[str, list[list[str]]], data: st.DataObject) -> None:
     file = xlsx(sheets)

@@ -1,6 +1,6 @@
 """Random forms are parsed or rejected: no other exception, and every message can be translated."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.i18n.languages import Language
@@ -42,7 +42,6 @@ def surveys(draw: st.DrawFn) -> list[list[str]]:
     return [header, *([draw(CELLS), name, "Label", *(draw(CELLS) for _ in header[3:])] for name in "abcd")]
 
 
-@settings(max_examples=200)
 @given(st.dictionaries(SHEETS, grids(), max_size=4), surveys())
 def test_parsed_or_rejected(sheets: dict[str, list[list[str]]], survey: list[list[str]]) -> None:
     for workbook in (sheets, {"survey": survey, **{name: grid for name, grid in sheets.items() if name != "library"}}):

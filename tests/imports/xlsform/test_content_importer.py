@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.i18n.languages import Language
@@ -64,7 +64,6 @@ def test_imported_form_is_accepted_again() -> None:
     assert_same(form, check(check(form.content).content))
 
 
-@settings(max_examples=150)
 @given(test_any_form.surveys(), st.dictionaries(test_any_form.SHEETS, test_any_form.grids(), max_size=2))
 def test_any_imported_form_is_accepted_again(survey: list[list[str]], sheets: dict[str, list[list[str]]]) -> None:
     sheets.pop("library", None)
@@ -120,7 +119,6 @@ CONTENTS = st.dictionaries(
 )
 
 
-@settings(max_examples=400)
 @given(CONTENTS, st.booleans(), st.booleans())
 def test_parsed_or_rejected(content: dict[str, Any], is_library: bool, allows_empty: bool) -> None:
     try:

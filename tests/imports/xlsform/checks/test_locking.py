@@ -1,7 +1,7 @@
 """Locking profiles: what is kept, and what is wrong with them."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.imports.xlsform import Form, parse_workbook
@@ -20,7 +20,6 @@ def parse(profiles: Rows, survey: Rows = (HEADER, GOOD), settings_rows: Rows = (
     return form
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.dictionaries(st.sampled_from(RESTRICTIONS), st.tuples(MARKS, MARKS), min_size=1))
 def test_profiles_are_what_the_sheet_marks(rows: dict[str, tuple[str | None, str | None]]) -> None:
     form = parse([["restriction", "One", "two words"], *([name, *marks] for name, marks in rows.items())])

@@ -4,7 +4,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.imports.xlsform import Form, parse_workbook
@@ -37,7 +37,6 @@ def test_uid_replaces_a_root_that_is_taken(name: str) -> None:
     assert root_of([["text", name, "A"], ["note", "n", f"Before: ${{last-saved#{name}}}"]], named) == UID
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.sets(st.sampled_from(["data_2", "data_3", UID])))
 def test_root_without_uid_is_a_free_name(taken: set[str]) -> None:
     rows: list[Any] = [["text", "data", "A"], REFERENCE, *(["text", name, "B"] for name in sorted(taken))]

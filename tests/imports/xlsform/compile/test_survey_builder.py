@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyxform.builder import create_survey_element_from_dict
 from pyxform.errors import PyXFormError
@@ -65,7 +65,6 @@ def compiled(build: Any, survey: list[Row]) -> str:
         return f"error: {error}"
 
 
-@settings(max_examples=150, deadline=None)
 @given(surveys())
 def test_xform_is_that_of_pyxform(survey: list[Row]) -> None:
     assert compiled(build_survey, survey) == compiled(create_survey_element_from_dict, survey)
