@@ -59,7 +59,7 @@ from fieldgate.http.request.request_body import BodyReader
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import strict_transport_security
-from fieldgate.imports import annotated_routes, warning_routes
+from fieldgate.imports import annotated_routes, asset_warning_routes
 from fieldgate.imports import routes as import_routes
 from fieldgate.imports.annotator import WorkbookAnnotator
 from fieldgate.imports.content_checker import SandboxContentChecker
@@ -101,7 +101,7 @@ def operations() -> tuple[Operation, ...]:
         *write_routes.OPERATIONS,
         *version_routes.OPERATIONS,
         *form_routes.OPERATIONS,
-        *warning_routes.OPERATIONS,
+        *asset_warning_routes.OPERATIONS,
         *workbook_routes.OPERATIONS,
         *assignment_routes.OPERATIONS,
         *bulk_routes.OPERATIONS,

@@ -8,7 +8,7 @@ import msgspec
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.message_data import MessageData, message_from_data
 from fieldgate.i18n.messages import Message, PluralMessage, translate
-from fieldgate.imports.clipping import truncate
+from fieldgate.imports.file_text import truncate
 from fieldgate.imports.quoted_values import quote_values
 
 if TYPE_CHECKING:  # xlsform loads heavy libraries, which showing messages does not need

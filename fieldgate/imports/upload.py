@@ -13,8 +13,8 @@ from fieldgate.assets.names import strip_control_characters
 from fieldgate.errors import Problem, ValidationError
 from fieldgate.http.request.body_parsing import UploadedFile, file_too_large
 from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.imports.file_text import UTF_8, has_control_bytes, unicode_encoding
 from fieldgate.imports.schemas import ImportRequest
-from fieldgate.imports.unicode_text import UTF_8, has_control_bytes, unicode_encoding
 
 DESIRED_TYPES = ("survey", "template", "block", "question")
 MAX_NAME_CHARS = 255

@@ -10,7 +10,7 @@ from fieldgate.settings import Settings
 from tests.conftest import StartService
 from tests.imports.test_worker import ImportHarness
 from tests.imports.xlsform.large_forms import nested_repeats_form
-from tests.imports.xlsform.test_second_readers import rows_as_dimension
+from tests.imports.xlsform.test_fallback_readers import rows_as_dimension
 from tests.imports.xlsform.workbooks import Rows, xls, xlsx
 
 CPU_SECONDS = 20  # the large form takes half a second; before, it took 50

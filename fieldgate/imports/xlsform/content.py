@@ -8,6 +8,10 @@ from collections.abc import Iterable
 from secrets import token_bytes
 from typing import Any
 
+import msgspec
+
+from fieldgate.i18n.messages import Message
+from fieldgate.imports.xlsform.issues import FormRejected
 from fieldgate.imports.xlsform.locking import locking_profiles
 from fieldgate.imports.xlsform.question_types import FILE_SELECT_TYPES, METADATA_TYPES
 from fieldgate.imports.xlsform.questions import Question
@@ -152,3 +156,19 @@ def _kuid() -> str:
     """A short random id for a row, unique over all forms."""
     first, *rest = token_bytes(_KUID_LENGTH)
     return _LETTERS[first % len(_LETTERS)] + "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in rest)
+
+
+MAX_CONTENT_BYTES = 32 * 1024 * 1024
+
+
+def check_content_size(parts: Iterable[Any]) -> None:
+    """Raise FormRejected as soon as the parts together, as JSON, exceed MAX_CONTENT_BYTES."""
+    size = 0
+    for part in parts:
+        size += len(msgspec.json.encode(part))
+        if size > MAX_CONTENT_BYTES:
+            message = Message(
+                "The content of the file is larger than {size} MiB. Split the file, or shorten its lists of choices.",
+                size=MAX_CONTENT_BYTES // (1024 * 1024),
+            )
+            raise FormRejected("too_large", message)

@@ -4,15 +4,15 @@ The sheets of a workbook are made from the content, and pass the same checks. In
 part of the content.
 """
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 import msgspec
 
+from fieldgate.assets.content_sheets import ContentSheet, MalformedContent, content_sheets
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.xlsform.checks.run import check_library
-from fieldgate.imports.xlsform.content import normalise
-from fieldgate.imports.xlsform.content_sheets import sheets_of_content
-from fieldgate.imports.xlsform.content_size import check_content_size
+from fieldgate.imports.xlsform.content import check_content_size, normalise
 from fieldgate.imports.xlsform.form_languages import list_languages
 from fieldgate.imports.xlsform.importer import parse_sheets, tables_by_kind
 from fieldgate.imports.xlsform.issues import FormRejected, IssueCollector
@@ -20,9 +20,10 @@ from fieldgate.imports.xlsform.locking import strip_locking
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.parsed_results import EncodedContent, Form
 from fieldgate.imports.xlsform.questions import parse_questions
+from fieldgate.imports.xlsform.sheet_table import FIRST_DATA_ROW
 from fieldgate.imports.xlsform.summary import summarise
 from fieldgate.imports.xlsform.vocabulary import CHOICES, SURVEY
-from fieldgate.imports.xlsform.workbook_reader import Sheet
+from fieldgate.imports.xlsform.workbook_reader import Sheet, check_sheet_size, clean_text
 
 FIRST_ROW = 1
 MAX_DEPTH = 8  # of objects and lists inside each other; a list of texts in a row has four
@@ -134,3 +135,29 @@ def _library_form(sheets: list[Sheet]) -> Form:
 def _to_form(content: dict[str, Any], title: str | None) -> Form:
     summary = summarise(content)
     return Form(content, summary, title, None, None, xform="", row_count=summary["row_count"], warnings=[])
+
+
+def sheets_of_content(content: Mapping[str, Any], first_row: int = FIRST_DATA_ROW) -> list[Sheet]:
+    """The sheets as the workbook reader returns them. `first_row` is the number of the first row of content.
+
+    Raises FormRejected if the content is malformed, or too large for a form.
+    """
+    try:
+        return [_to_sheet(sheet, first_row) for sheet in content_sheets(content)]
+    except MalformedContent as error:
+        issues = IssueCollector()
+        for message, sheet, row, column in error.problems:
+            number = None if row is None else row - FIRST_DATA_ROW + first_row
+            issues.add_problem("malformed_content", message, sheet, number, column)
+        issues.raise_if_problems()
+        raise
+
+
+def _to_sheet(content_sheet: ContentSheet, first_row: int) -> Sheet:
+    headers = [clean_text(header) for header in content_sheet.headers]
+    header_row = (first_row - 1, headers)
+    check_sheet_size(Sheet(content_sheet.name, [header_row]))
+    rows = ([clean_text(row.get(header, "")) for header in content_sheet.headers] for row in content_sheet.rows)
+    sheet = Sheet(content_sheet.name, [header_row, *enumerate(rows, first_row)])
+    check_sheet_size(sheet)
+    return sheet

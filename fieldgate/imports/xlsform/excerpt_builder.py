@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from fieldgate.imports.clipping import truncate
+from fieldgate.imports.file_text import truncate
 from fieldgate.imports.sheet_excerpts import ExcerptRow, IssueKind, IssueMark, SheetExcerpt
 from fieldgate.imports.xlsform.issues import Issue
 from fieldgate.imports.xlsform.workbook_reader import Sheet

@@ -5,8 +5,7 @@ from difflib import get_close_matches
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.checks.run import check_form, check_library, sort_by_position
 from fieldgate.imports.xlsform.compile.xform_compiler import compile_form
-from fieldgate.imports.xlsform.content import normalise
-from fieldgate.imports.xlsform.content_size import check_content_size
+from fieldgate.imports.xlsform.content import check_content_size, normalise
 from fieldgate.imports.xlsform.excerpt_builder import build_excerpts
 from fieldgate.imports.xlsform.form_languages import list_languages
 from fieldgate.imports.xlsform.issues import FormRejected, IssueCollector

@@ -5,8 +5,7 @@ from typing import Any
 
 from fieldgate.i18n.messages import PluralMessage
 from fieldgate.imports.xlsform.choice_lists import ChoiceLists
-from fieldgate.imports.xlsform.content import normalise
-from fieldgate.imports.xlsform.content_size import check_content_size
+from fieldgate.imports.xlsform.content import check_content_size, normalise
 from fieldgate.imports.xlsform.form_languages import list_languages
 from fieldgate.imports.xlsform.issues import FormRejected
 from fieldgate.imports.xlsform.locking import strip_locking

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fieldgate.imports.clipping import truncate
+from fieldgate.imports.file_text import truncate
 from fieldgate.imports.xlsform.locking import has_locking
 from fieldgate.imports.xlsform.question_types import GEO_TYPES, METADATA_TYPES
 from fieldgate.imports.xlsform.vocabulary import LOCK_ALL, LOCKING_PROFILE

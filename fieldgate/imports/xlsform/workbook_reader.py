@@ -17,10 +17,10 @@ import msgspec
 from python_calamine import CalamineWorkbook, SheetTypeEnum
 
 from fieldgate.i18n.messages import Message, PluralMessage
-from fieldgate.imports.unicode_text import UTF_8, has_control_bytes, unicode_encoding
+from fieldgate.imports.file_text import UTF_8, has_control_bytes, unicode_encoding
+from fieldgate.imports.xlsform.fallback_readers import SheetValues, read_xls_values, read_xlsx_values
 from fieldgate.imports.xlsform.issues import FormRejected
 from fieldgate.imports.xlsform.rich_text import preserve_spaces
-from fieldgate.imports.xlsform.second_readers import SheetValues, read_xls_values, read_xlsx_values
 from fieldgate.imports.xlsform.vocabulary import SHEET_NAMES, to_snake_case
 
 MAX_SHEETS = 50

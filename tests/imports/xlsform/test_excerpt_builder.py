@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.i18n.messages import Message
-from fieldgate.imports.clipping import truncate
+from fieldgate.imports.file_text import truncate
 from fieldgate.imports.sheet_excerpts import IssueMark, SheetExcerpt
 from fieldgate.imports.xlsform import FormRejected, Issue, parse_workbook
 from fieldgate.imports.xlsform.excerpt_builder import (

@@ -63,7 +63,7 @@ def rejection(questions: list[list[object]], choices: list[list[object]]) -> For
 def test_limits_of_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
     many = rejection([["text", f"q{n}", "Q"] for n in range(MAX_BLOCKS + 1)], [])
     assert (many.error_type, str(MAX_BLOCKS) in str(many.error)) == ("too_large", True)
-    monkeypatch.setattr("fieldgate.imports.xlsform.content_size.MAX_CONTENT_BYTES", 2 * 1024 * 1024)
+    monkeypatch.setattr("fieldgate.imports.xlsform.content.MAX_CONTENT_BYTES", 2 * 1024 * 1024)
     selects: list[list[object]] = [["select_one a", f"q{n}", "Q"] for n in range(100)]
     large = rejection(selects, [["a", n, "A choice"] for n in range(1000)])
     assert (large.error_type, "2 MiB" in str(large.error)) == ("too_large", True)

@@ -2,7 +2,8 @@
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain, count
 from typing import Any
 from xml.parsers.expat import ExpatError, ParserCreate
 
@@ -13,7 +14,6 @@ from pyxform.xls2json_backends import get_xlsform
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.choice_lists import incomplete_lists, used_lists
 from fieldgate.imports.xlsform.compile.compiler_messages import find_place, pyxform_rows, strip_row
-from fieldgate.imports.xlsform.compile.root_element import root_name
 from fieldgate.imports.xlsform.compile.survey_builder import build_survey
 from fieldgate.imports.xlsform.form_languages import default_language
 from fieldgate.imports.xlsform.issues import IssueCollector
@@ -179,3 +179,34 @@ def _is_compiled_column(column: SheetColumn) -> bool:
 
 def _pyxform_headers(table: SheetTable) -> dict[str, None]:
     return {column.pyxform_header: None for column in table.columns if is_compiled(column, table.kind)}
+
+
+def root_name(form: ParsedForm, asset_uid: str | None = None) -> str:
+    """The root that the settings name, or `data`. Another name where pyxform would confuse it with a question.
+
+    pyxform allows a question with the name of the root, but no repeat, and no reference to the question.
+    """
+    root = form.settings.get("name", ROOT_NAME)
+    return next(_free_names(form, asset_uid)) if _is_confused(root, form) else root
+
+
+def _is_confused(root: str, form: ParsedForm) -> bool:
+    named = [question for question in form.questions if question.name == root]
+    return any(question.type.begins == "repeat" for question in named) or (bool(named) and _is_referred_to(root, form))
+
+
+def _is_referred_to(name: str, form: ParsedForm) -> bool:
+    references = (f"${{{name}}}", f"${{last-saved#{name}}}")
+    return any(
+        reference in cell.text
+        for table in (form.survey, *form.sheets.values())
+        for row in table.rows
+        for cell in row.cells
+        for reference in references
+    )
+
+
+def _free_names(form: ParsedForm, asset_uid: str | None) -> Iterator[str]:
+    taken = {question.name for question in form.questions}
+    names = chain([asset_uid or ROOT_NAME, ROOT_NAME], (f"{ROOT_NAME}_{number}" for number in count(2)))
+    return (name for name in names if name not in taken)

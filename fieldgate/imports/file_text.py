@@ -1,6 +1,7 @@
-"""Recognise the Unicode encodings of text files by their first bytes."""
+"""Text from files: its Unicode encoding by the first bytes, and texts cut to a length."""
 
 import re
+from typing import TypeVar
 
 UTF_8, UTF_16 = "utf-8-sig", "utf-16"
 
@@ -25,3 +26,11 @@ def unicode_encoding(data: bytes) -> str:
 def has_control_bytes(data: bytes) -> bool:
     """Whether the data has bytes that no text has in any code page."""
     return data.translate(None, _CONTROL_BYTES) != data
+
+
+Text = TypeVar("Text", str, None, str | None)
+
+
+def truncate(text: Text, max_chars: int) -> Text:
+    """Return the text, cut and ended with an ellipsis if it is longer than `max_chars`."""
+    return text[: max_chars - 1] + "…" if text is not None and len(text) > max_chars else text

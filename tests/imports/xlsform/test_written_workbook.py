@@ -11,7 +11,7 @@ from fieldgate.assets import content_sheets as written
 from fieldgate.assets.content_sheets import content_sheets
 from fieldgate.assets.workbook_writer import write_workbook
 from fieldgate.imports.xlsform import Form, FormRejected, Library, parse_workbook, question_types, vocabulary
-from fieldgate.imports.xlsform.content_sheets import sheets_of_content
+from fieldgate.imports.xlsform.content_importer import sheets_of_content
 from fieldgate.imports.xlsform.importer import parse_sheets
 from fieldgate.imports.xlsform.issues import IssueCollector
 from tests.imports.xlsform import test_any_form
