@@ -13,6 +13,9 @@ RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
 TWO_PROCESSES := --numprocesses 2 --dist loadfile
 
+# Containers often set it. Then each of the many processes of the tests would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help install serve quick test nightly lint bench messages permission-matrix screenshots release lock clean
 

@@ -99,9 +99,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.nightly)
     quick, sqlite = config.getoption("--quick"), config.getoption("--sqlite")
     if quick or sqlite:
-        chosen = [item for item in items if not _needs_postgres(item) and not (quick and _is_in(item, NOT_QUICK))]
-        config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
-        items[:] = chosen
+        chosen = {item for item in items if not _needs_postgres(item) and not (quick and _is_in(item, NOT_QUICK))}
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = [item for item in items if item in chosen]
 
 
 def _needs_postgres(item: pytest.Item) -> bool:

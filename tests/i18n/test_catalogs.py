@@ -1,10 +1,12 @@
 """Catalogues are complete, and every form of every plural is there."""
 
 import re
+from functools import cache
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from babel.messages.catalog import Catalog
@@ -31,8 +33,15 @@ def _load_script() -> ModuleType:
 
 
 collect_messages = _load_script()
-MESSAGES = set(collect_messages.collect())
-PLURALS = sorted(message for message in MESSAGES if isinstance(message, tuple))
+
+
+@cache
+def all_messages() -> frozenset[Any]:
+    return frozenset(collect_messages.collect())
+
+
+def all_plurals() -> list[tuple[str, str]]:
+    return sorted(message for message in all_messages() if isinstance(message, tuple))
 
 
 def _read(language: Language) -> Catalog:
@@ -47,7 +56,7 @@ def _placeholders(text: str) -> set[str]:
 @pytest.mark.parametrize("language", TRANSLATED_LANGUAGES)
 def test_every_message_is_translated_and_no_entry_is_unused(language: Language) -> None:
     entries = {entry.id: entry for entry in _read(language) if entry.id}
-    assert set(entries) == MESSAGES
+    assert set(entries) == all_messages()
     assert [entry.id for entry in entries.values() if not entry.string or entry.fuzzy] == []
 
 
@@ -70,7 +79,7 @@ def test_plural_entries_have_all_forms_of_the_language(language: Language) -> No
     catalog = _read(language)
     assert catalog.num_plurals == PLURAL_FORMS.get(language, catalog.num_plurals)
     plurals = [entry for entry in catalog if isinstance(entry.id, tuple)]
-    assert sorted(entry.id for entry in plurals) == PLURALS
+    assert sorted(entry.id for entry in plurals) == all_plurals()
     for entry in plurals:
         assert len(entry.string or ()) == catalog.num_plurals, entry.id
         assert all(entry.string or ()), entry.id
@@ -79,7 +88,7 @@ def test_plural_entries_have_all_forms_of_the_language(language: Language) -> No
 @pytest.mark.parametrize("language", list(Language))
 @pytest.mark.parametrize("count", COUNTS)
 def test_every_plural_renders_every_number(language: Language, count: int) -> None:
-    for singular, plural in PLURALS:
+    for singular, plural in all_plurals():
         values = {name[1:-1]: f"<{name[1:-1]}>" for name in _placeholders(plural) - {"{count}"}}
         shown = translate(PluralMessage(singular, plural, count, **values), language)
         assert "{" not in shown
@@ -117,14 +126,17 @@ def test_collecting_keeps_translations_and_starts_new_catalogues(
     assert {language: catalog_path(language).read_bytes() for language in kept} == {each: before[each] for each in kept}
     catalog = _read(new)
     assert catalog.num_plurals == _number_of_plurals(before[new])
-    assert {entry.id for entry in catalog if entry.id} == MESSAGES
-    assert f"{new.english_name}: {len(MESSAGES)} messages, {len(MESSAGES)} to translate" in capsys.readouterr().out
+    assert {entry.id for entry in catalog if entry.id} == all_messages()
+    assert (
+        f"{new.english_name}: {len(all_messages())} messages, {len(all_messages())} to translate"
+        in capsys.readouterr().out
+    )
 
 
 def test_no_two_messages_differ_only_in_spaces_or_hyphens() -> None:
     """Otherwise the same word is spelled in two ways, and translated twice."""
     spellings: dict[str, set[str]] = {}
-    for message in MESSAGES:
+    for message in all_messages():
         for text in message if isinstance(message, tuple) else (message,):
             spellings.setdefault(re.sub(r"[\s-]+", "", text).casefold(), set()).add(text.casefold())
             assert not re.search(r"user[ -]name", text.casefold()), "it is a username"
