@@ -145,12 +145,12 @@ async def test_an_error_gives_the_slot_back(start: StartService, monkeypatch: py
     documents = EventStore.documents
     calls = 0
 
-    async def fail_in_second_batch(store: EventStore, ids: Any, version: int) -> list[bytes]:
+    async def fail_in_second_batch(store: EventStore, *arguments: Any) -> list[bytes]:
         nonlocal calls
         calls += 1
         if calls % 2 == 0:
             raise RuntimeError("the disk is gone")
-        return await documents(store, ids, version)
+        return await documents(store, *arguments)
 
     async with export_service(start, monkeypatch, wait_seconds=0) as service:
         with monkeypatch.context() as patch:
@@ -188,10 +188,10 @@ async def test_a_cancelled_request_gives_the_slot_back(
     reached = asyncio.Event()
     documents = EventStore.documents
 
-    async def wait_in_first_batch(store: EventStore, ids: Any, version: int) -> list[bytes]:
+    async def wait_in_first_batch(store: EventStore, *arguments: Any) -> list[bytes]:
         reached.set()
         await asyncio.Event().wait()
-        return await documents(store, ids, version)
+        return await documents(store, *arguments)
 
     async with export_service(start, monkeypatch, wait_seconds=60) as service:
         running = [Reader(service, "203.0.113.7") for _ in range(2)] if moment == "waits for a slot" else []
