@@ -18,7 +18,7 @@ from sqlalchemy.exc import ArgumentError
 
 from fieldgate.accounts.store import AccountStore
 from fieldgate.db import Database, DataVersions, is_unavailable, sqlite_file
-from fieldgate.db.identity_marker import (
+from fieldgate.db.database_identity import (
     UnexpectedDatabase,
     check_marker,
     marker_file,

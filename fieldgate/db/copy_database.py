@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db.data_versions import IDENTITY_TOPIC
 from fieldgate.db.database import Database
-from fieldgate.db.identity_marker import remove_marker, write_marker
+from fieldgate.db.database_identity import remove_marker, write_marker
 from fieldgate.db.migrations import create_tables
 from fieldgate.db.schema import SchemaStatus, read_state
 from fieldgate.db.tables import Timestamp, now, topic_versions

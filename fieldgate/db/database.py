@@ -32,9 +32,8 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.engine.interfaces import Dialect, ExceptionContext
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
+from fieldgate.db.database_identity import SELECT_IDENTITY, DatabaseIdentity, OpenFiles, read_write_uri
 from fieldgate.db.group_commit import GroupCommitter, Result, Write
-from fieldgate.db.identity_marker import SELECT_IDENTITY, read_write_uri
-from fieldgate.db.open_files import GENERATION, WATCH_SECONDS, KnownIdentity, OpenFiles, SqliteFiles
 from fieldgate.db.outages import DatabaseGone, is_broken_connection
 from fieldgate.db.postgres_url import PostgresURL
 from fieldgate.db.tables import Timestamp, now
@@ -48,6 +47,7 @@ ENGINE_CACHED_STATEMENTS = 100  # of a connection of the engine; its default
 
 CONNECT_TIMEOUT = 5  # seconds to get a connection from the pool
 COMMAND_TIMEOUT = 30  # seconds per statement
+WATCH_SECONDS = 0.5  # between two looks at the files of SQLite
 
 _SQLITE_OPTIONS = {"isolation_level": None}  # no implicit BEGIN by the driver
 _SQLITE_PRAGMAS = (
@@ -67,8 +67,7 @@ class Database:
         file = sqlite_file(database_url)
         self.is_sqlite = file is not None
         self.is_pooled = is_pooled and not self.is_sqlite
-        self.identity = KnownIdentity()
-        self._files = SqliteFiles(str(self.url.database), self.identity)
+        self.identity = DatabaseIdentity(None if file is None else str(file))
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             engine_url = self.url
@@ -83,7 +82,7 @@ class Database:
         self._engine = create_async_engine(engine_url, hide_parameters=True, **options)
         if self.is_sqlite:
             self._opened: list[Any] = []  # connections of the driver that are or were open
-            _register_sqlite_events(self._engine.sync_engine, self._files, self._note_opened)
+            _register_sqlite_events(self._engine.sync_engine, self.identity, self._note_opened)
         else:
             event.listen(self._engine.sync_engine, "do_connect", self._connect_engine)
             event.listen(self._engine.sync_engine, "handle_error", _disconnect_if_broken)
@@ -106,13 +105,13 @@ class Database:
         """Begin a transaction that can write. It is committed when the block ends, rolled back if it raises.
 
         SQLite has one writer at a time: writers of this process wait for a lock here, other processes in SQLite.
-        Raises `DatabaseGone` after the commit if the file was deleted or replaced meanwhile.
+        Raises `DatabaseGone` after the commit if the SQLite file was deleted or replaced meanwhile.
         """
         try:
             async with self._write_lock, self._write_engine.begin() as connection:
                 files = (await connection.get_raw_connection()).info.get(OpenFiles) if self.is_sqlite else None
                 yield connection
-            self._files.check(files)
+            self.identity.check_files(files)
         except DatabaseGone:
             await self.drop_connections()
             raise
@@ -126,7 +125,7 @@ class Database:
         """
         if self.is_sqlite:
             if self._group_committer is None:
-                self._group_committer = GroupCommitter(self._sync_write_engine(), self._write_lock, self._files)
+                self._group_committer = GroupCommitter(self._sync_write_engine(), self._write_lock, self.identity)
             try:
                 return await self._group_committer.run(write)
             except DatabaseGone:
@@ -138,7 +137,7 @@ class Database:
     def _sync_write_engine(self) -> Engine:
         """Return a synchronous engine for the same file: an asynchronous one switches threads for every statement."""
         engine = create_engine(self.url.set(drivername="sqlite"), hide_parameters=True, connect_args=_SQLITE_OPTIONS)
-        _register_sqlite_events(engine, self._files)
+        _register_sqlite_events(engine, self.identity)
         return engine.execution_options(sqlite_begin="IMMEDIATE")
 
     @asynccontextmanager
@@ -165,7 +164,7 @@ class Database:
         Fetch all rows at once: while a cursor is open, later statements see the same state as it does.
         """
         if self._reader is None:
-            self._reader, self._files.held = self.open_sqlite(), self._files.latest
+            self._reader, self.identity.held = self.open_sqlite()
         return self._reader
 
     def commit_state(self) -> object:
@@ -178,12 +177,12 @@ class Database:
     def _close_reader(self) -> None:
         if self._reader is not None:
             self._reader.close()
-            self._reader = self._files.held = None
+            self._reader = self.identity.held = None
 
-    def open_sqlite(self) -> sqlite3.Connection:
+    def open_sqlite(self) -> tuple[sqlite3.Connection, OpenFiles]:
         """Open a read-only connection of the driver. Raises `DatabaseGone` if the database is not the one it was."""
-        self._files.check_before_open()
-        path, must_exist = str(self.url.database), self._files.must_exist
+        self.identity.check_files()
+        path, must_exist = str(self.url.database), self.identity.must_exist
         if not must_exist:
             create_private_file(path)
         connection = sqlite3.connect(
@@ -192,11 +191,10 @@ class Database:
         try:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
             connection.execute("PRAGMA query_only = ON")
-            self._files.opened(_sqlite_identity(connection.cursor()))
+            return connection, self.identity.opened(_sqlite_identity(connection.cursor()))
         except BaseException:
             connection.close()
             raise
-        return connection
 
     async def watch(self) -> None:
         """Look at the files of an SQLite database twice a second, and close connections to lost files.
@@ -209,24 +207,21 @@ class Database:
                 await self.check_files()
 
     async def check_files(self) -> None:
-        """Raise `DatabaseGone` if the files of an SQLite database are not those that were opened, or cannot be."""
-        if self.is_sqlite:
-            try:
-                self._files.check_before_open()
-            except DatabaseGone:
-                await self.drop_connections()
-                raise
+        """Raise `DatabaseGone` if the files of an SQLite database are not those that were opened."""
+        try:
+            self.identity.check_files()
+        except DatabaseGone:
+            await self.drop_connections()
+            raise
 
     async def drop_connections(self) -> None:
         """Close all connections. Those in use are closed when they are given back."""
-        self._files.forget()
         self._close_reader()
         if self._group_committer is not None:
             self._group_committer.drop_connections()
         if self._pool is not None:
             await self._pool.expire_connections()
         await self._engine.dispose()
-        self._files.generation += 1  # also for connections that were opened meanwhile, in the former pool
 
     async def postgres_pool(self) -> "asyncpg.Pool":
         """Return a pool of the driver's own connections, without the overhead of the SQLAlchemy engine."""
@@ -334,14 +329,13 @@ def create_private_file(path: str) -> None:
 
 
 def _register_sqlite_events(
-    engine: Engine, files: SqliteFiles, on_open: Callable[[Any], None] = lambda _connection: None
+    engine: Engine, identity: DatabaseIdentity, on_open: Callable[[Any], None] = lambda _connection: None
 ) -> None:
     """`on_open` is called with each new connection, before a task that is cancelled can lose it."""
 
-    def connect(dialect: Dialect, record: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
-        record.info[GENERATION] = files.generation
-        files.check_before_open()
-        if not files.must_exist:
+    def connect(dialect: Dialect, _record: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
+        identity.check_files()
+        if not identity.must_exist:
             create_private_file(arguments[0])
         else:
             arguments[0] = read_write_uri(arguments[0])
@@ -355,14 +349,14 @@ def _register_sqlite_events(
         try:
             for pragma in _SQLITE_PRAGMAS:
                 cursor.execute(pragma)
-            record.info[OpenFiles] = files.opened(_sqlite_identity(cursor))
+            record.info[OpenFiles] = identity.opened(_sqlite_identity(cursor))
             cursor.close()
         except BaseException:
             connection.close()
             raise
 
     def close_if_lost(connection: object, record: Any) -> None:
-        if connection is not None and record.info[GENERATION] != files.generation:
+        if connection is not None and identity.is_lost:
             record.invalidate()
 
     event.listen(engine, "do_connect", connect)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from fieldgate.db.open_files import OpenFiles, SqliteFiles
+from fieldgate.db.database_identity import DatabaseIdentity, OpenFiles
 
 # Limits of one transaction, since writers of other processes wait for it:
 MAX_BATCH_WRITES = 32
@@ -44,11 +44,11 @@ class GroupCommitter:
     """Queues writes in order of arrival and executes them in batches, in a thread of its own."""
 
     def __init__(
-        self, engine: Engine, write_lock: AbstractAsyncContextManager[Any], files: SqliteFiles | None = None
+        self, engine: Engine, write_lock: AbstractAsyncContextManager[Any], identity: DatabaseIdentity | None = None
     ) -> None:
         self._engine = engine
         self._write_lock = write_lock
-        self._files = files
+        self._identity = identity
         self._thread = ThreadPoolExecutor(1, "fieldgate-writer")
         self._pending: deque[_PendingWrite] = deque()
         self._worker: asyncio.Task[None] | None = None
@@ -140,8 +140,8 @@ class GroupCommitter:
                 results.append(_run_in_savepoint(connection, write))
                 if monotonic() >= deadline:
                     break
-        if self._files is not None:
-            self._files.check(files)
+        if self._identity is not None:
+            self._identity.check_files(files)
         return results
 
 

@@ -61,10 +61,6 @@ class Outage(Enum):
 class DatabaseGone(Exception):
     """The database that was opened is no longer the one at its address. The text says what to do."""
 
-    def __init__(self, text: str, outage: Outage = Outage.MISSING) -> None:
-        super().__init__(text)
-        self.outage = outage
-
 
 class UnexpectedPooler(Exception):
     """There is a connection pooler in front of PostgreSQL, and the setting does not say so."""
@@ -113,7 +109,7 @@ def outage_of(error: BaseException | None) -> Outage | None:
     if error is None:
         return None
     if isinstance(error, DatabaseGone):
-        return error.outage
+        return Outage.MISSING
     if isinstance(error, ConnectionError | socket.gaierror):
         return Outage.UNREACHABLE
     if isinstance(error, TimeoutError):

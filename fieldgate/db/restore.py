@@ -24,7 +24,7 @@ from fieldgate.db.backup_files import (
     unpack,
 )
 from fieldgate.db.data_versions import IDENTITY_TOPIC
-from fieldgate.db.identity_marker import remove_marker, write_marker
+from fieldgate.db.database_identity import remove_marker, write_marker
 from fieldgate.db.schema import REQUIRED_REVISION
 from fieldgate.db.tables import Timestamp, now
 from fieldgate.db.use_lock import DatabaseInUse, exclusive_use

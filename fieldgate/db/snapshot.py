@@ -53,7 +53,7 @@ async def snapshot(database: Database) -> AsyncIterator[Snapshot]:
 
 
 def _open_read_only(database: Database) -> sqlite3.Connection:
-    connection = database.open_sqlite()
+    connection, _ = database.open_sqlite()
     connection.execute("BEGIN")
     return connection
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from fieldgate.db.backup import last_backup
-from fieldgate.db.identity_marker import UnexpectedDatabase, check_marker, read_identity
+from fieldgate.db.database_identity import UnexpectedDatabase, check_marker, read_identity
 from fieldgate.doctor.findings import Finding, error, ok, warning
 from fieldgate.runtime.file_limits import fitting_connections
 from fieldgate.settings import MEBIBYTE, Settings

@@ -27,7 +27,7 @@ from fieldgate.db.copy_database import (
     plain_table,
     set_last_id,
 )
-from fieldgate.db.identity_marker import read_marker
+from fieldgate.db.database_identity import read_marker
 from fieldgate.db.schema import REQUIRED_REVISION, SchemaStatus, current_revision, read_state, upgrade
 from tests.conftest import new_database
 from tests.databases import address_of

@@ -14,7 +14,7 @@ import pytest
 
 from fieldgate.db import Database, now
 from fieldgate.db.backup import BackupRecord
-from fieldgate.db.identity_marker import write_marker
+from fieldgate.db.database_identity import write_marker
 from fieldgate.doctor import machine_checks
 from fieldgate.doctor.findings import Finding, Level
 from fieldgate.doctor.machine_checks import check_backup, check_disk, check_files, check_limits, check_spool

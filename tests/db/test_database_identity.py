@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fieldgate.db import Database
-from fieldgate.db.identity_marker import (
+from fieldgate.db.database_identity import (
     UnexpectedDatabase,
     check_marker,
     marker_file,
