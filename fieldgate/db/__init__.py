@@ -1,16 +1,14 @@
 """Database access for SQLite and PostgreSQL: transactions, queries, migrations, and data versions for caches."""
 
-from fieldgate.db.bulk import insert_rows, insert_rows_sync
-from fieldgate.db.commit_cache import CommitCache
 from fieldgate.db.data_versions import IDENTITY_TOPIC, DataVersions
 from fieldgate.db.database import Database, sqlite_file
 from fieldgate.db.outages import is_unavailable
 from fieldgate.db.paginate import PreparedPage, RowPage, paginate
-from fieldgate.db.prepared import PreparedQuery, in_bound_list, in_values
+from fieldgate.db.prepared import CommitCache, PreparedQuery, in_bound_list, in_values
 from fieldgate.db.snapshot import Snapshot, snapshot
 from fieldgate.db.tables import Timestamp, metadata, now
 from fieldgate.db.uid import new_uid, new_uids
-from fieldgate.db.upsert import insert_missing, upsert
+from fieldgate.db.upsert import insert_missing, insert_rows, insert_rows_sync, upsert
 
 __all__ = [
     "IDENTITY_TOPIC",

@@ -1,13 +1,14 @@
-"""Keys that can be used once, in whichever process: a used key is a lease that nobody releases."""
+"""Keys that can be used once, in whichever process. A used key is a row of `leases`, until it expires."""
 
 import hashlib
+import secrets
 from datetime import timedelta
 
 from sqlalchemy import delete
 
 from fieldgate.db.database import Database
-from fieldgate.db.lease import Lease
 from fieldgate.db.tables import leases
+from fieldgate.db.upsert import upsert
 
 _PREFIX = "used "
 
@@ -21,11 +22,12 @@ class OneTimeKeys:
 
     async def use(self, key: str) -> bool:
         """Return whether this is the first use. Of several at once, only one is the first."""
-        await self._forget_expired()
-        digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
-        return await Lease(self._database, _PREFIX + digest, self._lifetime).acquire()
-
-    async def _forget_expired(self) -> None:
-        is_expired = leases.c.name.startswith(_PREFIX) & (leases.c.expires <= self._database.current_time())
+        clock = self._database.current_time
+        is_expired = leases.c.expires <= clock()
+        row = {"holder": secrets.token_hex(16), "expires": clock(self._lifetime)}
+        name = _PREFIX + hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+        statement = upsert(self._database.dialect, leases, update=row, where=is_expired)
         async with self._database.transaction() as connection:
-            await connection.execute(delete(leases).where(is_expired))
+            await connection.execute(delete(leases).where(leases.c.name.startswith(_PREFIX) & is_expired))
+            used = await connection.execute(statement.values(name=name, **row).returning(leases.c.name))
+            return used.first() is not None

@@ -7,10 +7,12 @@ async with snapshot(database) as state:
 
 import asyncio
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from itertools import count
+from typing import Any
 
 from sqlalchemy import Select
 
@@ -21,9 +23,13 @@ BATCH_SIZE = 2_000  # rows; larger batches are no faster, and fragment memory
 Rows = Sequence[Sequence[Any]]
 
 
-class Snapshot(Protocol):
-    async def rows(self, statement: Select[Any]) -> Rows: ...
+class Snapshot(ABC):
+    """Reads that see one state of the data."""
 
+    async def rows(self, statement: Select[Any]) -> Rows:
+        return [row async for batch in self.batches(statement) for row in batch]
+
+    @abstractmethod
     def batches(self, statement: Select[Any]) -> AsyncIterator[Rows]: ...
 
 
@@ -58,16 +64,11 @@ def _open_read_only(database: Database) -> sqlite3.Connection:
     return connection
 
 
-class _SqliteSnapshot:
+class _SqliteSnapshot(Snapshot):
     def __init__(self, database: Database, connection: sqlite3.Connection, thread: ThreadPoolExecutor) -> None:
         self._database = database
         self._connection = connection
         self._thread = thread
-
-    async def rows(self, statement: Select[Any]) -> Rows:
-        cursor = await self._run(self._connection.execute, *_compile(self._database, statement))
-        rows: Rows = await self._run(cursor.fetchall)
-        return rows
 
     async def batches(self, statement: Select[Any]) -> AsyncIterator[Rows]:
         cursor = await self._run(self._connection.execute, *_compile(self._database, statement))
@@ -78,28 +79,20 @@ class _SqliteSnapshot:
         return await asyncio.wrap_future(self._thread.submit(work, *arguments))
 
 
-class _PostgresSnapshot:
+class _PostgresSnapshot(Snapshot):
     def __init__(self, database: Database, connection: Any) -> None:
         self._database = database
         self._connection = connection
-
-    async def rows(self, statement: Select[Any]) -> Rows:
-        sql, values = _compile(self._database, statement)
-        found: Rows = await self._connection.fetch(sql, *values)
-        return found
+        self._cursor_numbers = count()
 
     async def batches(self, statement: Select[Any]) -> AsyncIterator[Rows]:
         sql, values = _compile(self._database, statement)
-        if self._database.is_pooled:
-            # The driver's cursor has a prepared statement, which would stay in a connection that others use.
-            await self._connection.fetch(f"DECLARE batches NO SCROLL CURSOR FOR {sql}", *values)
-            while batch := await self._connection.fetch(f"FETCH {BATCH_SIZE} FROM batches"):
-                yield batch
-            await self._connection.fetch("CLOSE batches")
-            return
-        cursor = await self._connection.cursor(sql, *values)
-        while batch := await cursor.fetch(BATCH_SIZE):
+        # The driver's own cursor has a prepared statement, which a pooler would leave to other clients.
+        cursor = f"batches_{next(self._cursor_numbers)}"
+        await self._connection.fetch(f"DECLARE {cursor} NO SCROLL CURSOR FOR {sql}", *values)
+        while batch := await self._connection.fetch(f"FETCH {BATCH_SIZE} FROM {cursor}"):
             yield batch
+        await self._connection.fetch(f"CLOSE {cursor}")
 
 
 def _compile(database: Database, statement: Select[Any]) -> tuple[str, list[Any]]:

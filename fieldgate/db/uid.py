@@ -26,22 +26,10 @@ def new_uids(kind: str, count: int) -> list[str]:
     return [kind + letters[start : start + length] for start in range(0, count * length, length)]
 
 
-# A uid from a number has two letters at a time, of small numbers: one letter at a time takes three times as long.
-_PAIRS = [first + second for second in ALPHABET for first in ALPHABET]
-_TEN_LETTERS = len(_PAIRS) ** 5
-_ALL_LETTERS = len(ALPHABET) ** (UID_LENGTH - 1)
-
-
 def uid_from_int(kind: str, number: int) -> str:
-    """Return the uid that encodes a number."""
-    number, low = divmod(number % _ALL_LETTERS, _TEN_LETTERS)
-    high, middle = divmod(number, _TEN_LETTERS)
-    return kind + _ten_letters(low) + _ten_letters(middle) + ALPHABET[high]
-
-
-def _ten_letters(number: int, base: int = len(_PAIRS)) -> str:
-    number, first = divmod(number, base)
-    number, second = divmod(number, base)
-    number, third = divmod(number, base)
-    fifth, fourth = divmod(number, base)
-    return _PAIRS[first] + _PAIRS[second] + _PAIRS[third] + _PAIRS[fourth] + _PAIRS[fifth]
+    """Return the uid that encodes a number, the last digits first."""
+    letters = []
+    for _ in range(UID_LENGTH - 1):
+        number, index = divmod(number, len(ALPHABET))
+        letters.append(ALPHABET[index])
+    return kind + "".join(letters)

@@ -30,20 +30,6 @@ async def test_transaction_commits_or_rolls_back(database: Database) -> None:
     assert "lost" not in topics
 
 
-async def test_concurrent_writers_all_commit(database: Database) -> None:
-    async with database.transaction() as connection:
-        await connection.execute(INSERT, {"topic": "counter", "version": 0})
-
-    async def count() -> None:
-        async with database.transaction() as connection:
-            await connection.execute(text("UPDATE changes SET version = version + 1 WHERE topic = 'counter'"))
-
-    await asyncio.gather(*(count() for _ in range(40)))
-    async with database.read_transaction() as connection:
-        counted = select(topic_versions.c.version).where(topic_versions.c.topic == "counter")
-        assert (await connection.execute(counted)).scalar_one() == 40
-
-
 async def test_read_transaction_sees_one_snapshot(database: Database) -> None:
     count = select(func.count()).select_from(topic_versions).where(topic_versions.c.topic == "meanwhile")
     async with database.read_transaction() as connection:

@@ -1,22 +1,18 @@
 """`Database.write` and the group commit of SQLite: atomicity, batching, cancellation and errors."""
 
 import asyncio
-import gc
 import sqlite3
 import threading
-import traceback
-import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import Connection, bindparam, event, select, text
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.pool import Pool
 
 from fieldgate.db import Database, PreparedQuery, is_unavailable
-from fieldgate.db.group_commit import GroupCommitter
 from fieldgate.db.tables import topic_versions
 
 TEST_VERSION = 1000  # marks the rows of these tests
@@ -71,22 +67,6 @@ async def let_tasks_queue() -> None:
     """Let all started tasks run until they wait."""
     for _ in range(5):
         await asyncio.sleep(0)
-
-
-async def errors_of(*tasks: asyncio.Task[Any]) -> list[BaseException | None]:
-    """Return the errors of tasks, all of which must have ended."""
-    await let_tasks_queue()
-    waiting = [task for task in tasks if not task.done()]
-    for task in waiting:
-        task.cancel()
-    assert not waiting
-    return [asyncio.CancelledError() if task.cancelled() else task.exception() for task in tasks]
-
-
-@pytest.fixture(autouse=True)
-def _no_commit_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches must not depend on the speed of the machine."""
-    monkeypatch.setattr("fieldgate.db.group_commit.MAX_BATCH_SECONDS", float("inf"))
 
 
 @pytest.fixture
@@ -162,74 +142,6 @@ async def test_waiting_writes_share_a_commit(database: Database, sent_statements
 
 
 @only_on_sqlite
-async def test_writes_during_a_commit_wait_for_the_next(database: Database, sent_statements: list[str]) -> None:
-    has_begun, may_end = threading.Event(), threading.Event()
-
-    def first(connection: Connection) -> None:
-        has_begun.set()
-        may_end.wait()
-        insert("first")(connection)
-
-    slow = asyncio.create_task(database.write(first))
-    await asyncio.to_thread(has_begun.wait)
-    later = asyncio.gather(*(database.write(insert(f"t{number}")) for number in range(9)))
-    await let_tasks_queue()
-    may_end.set()
-    await asyncio.gather(slow, later)
-    assert sent_statements.count("COMMIT") == 2
-
-
-@only_on_sqlite
-@pytest.mark.parametrize(("bound", "value", "commits"), [("MAX_BATCH_WRITES", 4, 3), ("MAX_BATCH_SECONDS", 0.0, 10)])
-async def test_batch_is_limited_in_writes_and_time(
-    database: Database,
-    sent_statements: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    bound: str,
-    value: float,
-    commits: int,
-) -> None:
-    monkeypatch.setattr(f"fieldgate.db.group_commit.{bound}", value)
-    order: list[int] = []
-
-    def noted(number: int) -> Callable[[Connection], int]:
-        def write(connection: Connection) -> int:
-            order.append(number)
-            insert(f"t{number}")(connection)
-            return number
-
-        return write
-
-    assert await run_all(database, *map(noted, range(10))) == list(range(10))
-    assert order == list(range(10)), "in order of arrival"
-    assert sent_statements.count("COMMIT") == commits
-    assert len(await stored(database)) == 10
-
-
-@only_on_sqlite
-async def test_writes_and_transactions_take_turns(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fieldgate.db.group_commit.MAX_BATCH_WRITES", 1)
-    order: list[str] = []
-
-    async def long(name: str) -> None:
-        async with database.transaction() as connection:
-            await connection.execute(INSERT, {"topic": name})
-            order.append(name)
-
-    async def short(name: str) -> None:
-        order.append(await database.write(insert(name)))
-
-    async with database.transaction():
-        shorts = asyncio.gather(*(short(f"short {number}") for number in range(3)))
-        await let_tasks_queue()
-        longs = asyncio.gather(*(long(f"long {number}") for number in range(2)))
-        await let_tasks_queue()
-        assert order == [], "nothing is written during a transaction"
-    await asyncio.gather(shorts, longs)
-    assert order == ["short 0", "long 0", "long 1", "short 1", "short 2"]
-
-
-@only_on_sqlite
 async def test_write_cancelled_while_waiting_is_not_executed(database: Database) -> None:
     async with database.transaction():
         tasks = [asyncio.create_task(database.write(insert(name))) for name in "abc"]
@@ -239,18 +151,6 @@ async def test_write_cancelled_while_waiting_is_not_executed(database: Database)
     assert (found[0], found[2]) == ("a", "c")
     assert isinstance(found[1], asyncio.CancelledError)
     assert await stored(database) == {"a", "c"}
-
-
-@only_on_sqlite
-async def test_batch_of_cancelled_writes_is_skipped(database: Database, sent_statements: list[str]) -> None:
-    async with database.transaction():
-        waiting = asyncio.create_task(database.write(insert("a")))
-        await let_tasks_queue()
-        waiting.cancel()
-    await asyncio.wait([waiting])
-    assert await database.write(insert("b")) == "b"
-    assert sent_statements.count("COMMIT") == 1
-    assert await stored(database) == {"b"}
 
 
 @only_on_sqlite
@@ -289,19 +189,6 @@ async def test_failed_commit_is_reported_to_the_whole_batch(database: Database) 
 
 
 @only_on_sqlite
-async def test_rollback_by_sqlite_is_reported_to_the_whole_batch(database: Database) -> None:
-    await database.write(insert("there"))
-
-    def give_up(connection: Connection) -> None:
-        connection.execute(text("INSERT OR ROLLBACK INTO changes (topic, version) VALUES ('there', 1)"))
-
-    found = await run_all(database, insert("a"), give_up, insert("b"))
-    assert [type(each) for each in found] == [IntegrityError] * 3
-    assert await stored(database) == {"there"}
-    assert await database.write(insert("c")) == "c"
-
-
-@only_on_sqlite
 async def test_full_disk_is_reported_to_the_writes_not_stored(database: Database) -> None:
     def leave_little_room(connection: Connection) -> None:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
@@ -319,139 +206,6 @@ async def test_full_disk_is_reported_to_the_writes_not_stored(database: Database
     assert all(is_unavailable(each) for each in found if not isinstance(each, str))
 
 
-@only_on_sqlite
-async def test_busy_database_is_reported_to_all_writes(database: Database) -> None:
-    await database.write(lambda connection: connection.exec_driver_sql("PRAGMA busy_timeout = 0").close())
-    other = sqlite3.connect(str(database.url.database), isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    found = await run_all(database, insert("a"), insert("b"))
-    assert [type(each) for each in found] == [OperationalError] * 2
-    assert all(isinstance(each, DBAPIError) and is_unavailable(each) for each in found)
-    other.execute("ROLLBACK")
-    assert await run_all(database, insert("a"), insert("b")) == ["a", "b"]
-    other.close()
-
-
-class FailingOnceLock:
-    async def __aenter__(self) -> None:
-        if not hasattr(self, "has_failed"):
-            self.has_failed = True
-            await asyncio.sleep(0)
-            raise RuntimeError("no lock")
-
-    async def __aexit__(self, *_: object) -> None:
-        pass
-
-
-@only_on_sqlite
-async def test_worker_failure_is_reported_to_all_queued_writes(database: Database) -> None:
-    commits = GroupCommitter(database._sync_write_engine(), FailingOnceLock())
-    writes = [commits.run(insert(f"t{number}")) for number in range(3)]
-    found = await errors_of(*map(asyncio.create_task, writes))
-    assert [str(each) for each in found] == ["no lock"] * 3
-    assert await commits.run(insert("a")) == "a"
-    assert await stored(database) == {"a"}
-    await commits.close()
-
-
-@only_on_sqlite
-@pytest.mark.parametrize("is_begun", [False, True])
-async def test_cancelled_worker_cancels_queued_writes(database: Database, is_begun: bool) -> None:
-    turn = asyncio.Lock()
-    commits = GroupCommitter(database._sync_write_engine(), turn)
-    async with turn:
-        tasks = [asyncio.create_task(commits.run(insert(f"t{number}"))) for number in range(3)]
-        await asyncio.sleep(0)
-        if is_begun:
-            await let_tasks_queue()
-        assert commits._worker is not None
-        commits._worker.cancel()
-        found = await errors_of(*tasks)
-    assert [type(each) for each in found] == [asyncio.CancelledError] * 3
-    assert await commits.run(insert("a")) == "a"
-    assert await stored(database) == {"a"}
-    await commits.close()
-
-
-@only_on_sqlite
-async def test_worker_cancelled_during_a_commit_cancels_all_writes(database: Database) -> None:
-    commits = GroupCommitter(database._sync_write_engine(), asyncio.Lock())
-    has_begun, may_end = threading.Event(), threading.Event()
-
-    def slow(connection: Connection) -> None:
-        has_begun.set()
-        may_end.wait()
-        insert("slow")(connection)
-
-    first = asyncio.create_task(commits.run(slow))
-    await asyncio.to_thread(has_begun.wait)
-    second = asyncio.create_task(commits.run(insert("next")))
-    await let_tasks_queue()
-    assert commits._worker is not None
-    commits._worker.cancel()
-    try:
-        found = await errors_of(first, second)
-    finally:
-        may_end.set()
-    assert [type(each) for each in found] == [asyncio.CancelledError] * 2
-    assert await commits.run(insert("a")) == "a"
-    assert await stored(database) == {"slow", "a"}, "the first write had started, the second had not"
-    await commits.close()
-
-
-@only_on_sqlite
-async def test_traceback_of_a_shared_error_does_not_grow(database: Database) -> None:
-    await create_deferred_tables(database)
-
-    async def length(write: Callable[[Connection], Any]) -> int:
-        try:
-            await database.write(write)
-        except IntegrityError as error:
-            return len(traceback.format_exception(error))
-        return 0
-
-    lengths = await asyncio.gather(*(length(write) for write in (insert("a"), write_orphan, insert("b"), insert("c"))))
-    assert lengths[0]
-    assert len(set(lengths)) == 1, lengths
-
-
-class Upload:
-    """Stands for a large object that a write refers to."""
-
-
-@only_on_sqlite
-@pytest.mark.parametrize("way", ["nothing", "its own", "the database's", "the commit's"])
-async def test_memory_of_a_failed_write_is_freed_without_garbage_collection(database: Database, way: str) -> None:
-    """Reference cycles would keep an uploaded file in memory until the garbage collector runs."""
-    await create_deferred_tables(database)
-    await database.write(insert("there"))
-    ends = {"nothing": lambda _: None, "its own": fail, "the database's": insert("there"), "the commit's": write_orphan}
-    held: list[weakref.ref[Upload]] = []
-
-    async def take() -> bool:
-        upload = Upload()
-        held.append(weakref.ref(upload))
-
-        def write(connection: Connection) -> None:
-            assert upload
-            ends[way](connection)
-
-        try:
-            await database.write(write)
-        except (RuntimeError, IntegrityError):
-            return False
-        return True
-
-    gc.collect()
-    gc.disable()
-    try:
-        assert {*await asyncio.gather(take(), take())} == {way == "nothing"}
-        await database.write(lambda _: None)  # after this the thread has released them, too
-        assert [each() for each in held] == [None] * 2
-    finally:
-        gc.enable()
-
-
 async def test_close_finishes_queued_writes(database: Database) -> None:
     thread = await database.write(lambda connection: threading.current_thread())
     writes = asyncio.gather(*(database.write(insert(f"t{number}")) for number in range(40)))
@@ -462,18 +216,6 @@ async def test_close_finishes_queued_writes(database: Database) -> None:
     await writes
     assert len(await stored(database)) == 40
     assert await database.write(insert("again")) == "again"
-
-
-async def test_writes_are_durable_and_check_foreign_keys(tmp_path: Path) -> None:
-    database = Database(f"sqlite:///{tmp_path}/new/folder/fieldgate.db")
-
-    def found(connection: Connection) -> dict[str, object]:
-        names = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
-        return {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in names}
-
-    expected = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 10_000}
-    assert await database.write(found) == expected
-    await database.close()
 
 
 def test_database_is_usable_after_its_event_loop_was_cancelled(tmp_path: Path) -> None:
