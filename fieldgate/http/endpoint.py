@@ -29,7 +29,7 @@ from fieldgate.http.request.body_draining import CONNECTION_CLOSE, BodyDrainer, 
 from fieldgate.http.request.cookies import read_cookie
 from fieldgate.http.request.hosts import BaseURL, HostPolicy
 from fieldgate.http.request.rate_limits import CONDITIONAL_SHARE, RateLimiter
-from fieldgate.http.request.request_body import BodyReader, IncomingBody
+from fieldgate.http.request.request_body import BodyReader, IncomingBody, Receive
 from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, ParsedRequest, RequestHead, parse_request
 from fieldgate.http.request.validation import encoded_fields, field_names, parse_struct
 from fieldgate.http.response import responses
@@ -102,7 +102,7 @@ class Request(msgspec.Struct):
     query_string: bytes
     headers: Mapping[bytes, bytes]
     client: ClientAddress
-    receive: body_parsing.Receive
+    receive: Receive
     caller: Caller = ANONYMOUS
     fields: Mapping[str, str | body_parsing.UploadedFile] | None = None  # of an internal call, instead of a body
     body: IncomingBody | None = None  # once it is needed
@@ -243,7 +243,7 @@ class Endpoint:
 
         request = Request(
             call.method, call.path.encode(), path_values, call.query_string, call.headers, context.client, receive,
-            context.caller, call.fields, IncomingBody(None, receive, call.headers), is_internal=True,
+            context.caller, call.fields, IncomingBody(receive, call.headers), is_internal=True,
         )  # fmt: skip
         try:
             return await self._respond(request, context.request.base_url)
@@ -430,13 +430,13 @@ class Endpoint:
         if spec.csrf_protected:
             check_csrf(context.caller, request.headers)
         if spec.kind is BodyKind.NONE:
-            await _check_ignored_body(operation, request)
+            await self._check_ignored_body(operation, request)
             return
         file_limit = spec.file_limit(self._app_context.settings) if spec.file_limit else None
         limit = body_parsing.BodyLimit(file_limit, spec.max_bytes)
         body = self._open_body(request)
         if spec.kind is BodyKind.JSON_ARRAY:
-            context.body = await body_parsing.parse_array(request.headers, await body.read(limit))
+            context.body = await body.read_array(limit)
             items = [item for item in context.body if isinstance(item, dict)]
             names = dict.fromkeys(chain.from_iterable(items))
             dry_run.check_items(operation, items, names)
@@ -444,7 +444,7 @@ class Endpoint:
             return
         known = field_names(spec.type)
         if spec.kind is BodyKind.JSON_OBJECT:
-            values = await body_parsing.parse_object(request.headers, await body.read(limit))
+            values = await body.read_object(limit)
             known |= field_names(operation.response.type)  # a client may send back the record that it read
         else:
             encoded = encoded_fields(spec.type) if spec.kind is BodyKind.STRUCT else frozenset[str]()
@@ -455,6 +455,14 @@ class Endpoint:
         dry_run.check_body(operation, values.items())
         context.request = _add_unknown_fields(context.request, values, known)
         context.body = parse_struct(spec.type, values) if spec.kind is BodyKind.STRUCT else values
+
+    async def _check_ignored_body(self, operation: Operation, request: Request) -> None:
+        """A body is ignored by an operation without one, unless it asks for a dry run."""
+        values: dict[str, Any] = {}
+        if request.headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in request.headers:
+            with suppress(Problem):
+                values = await self._open_body(request).read_fields(body_parsing.BodyLimit())
+        dry_run.check_body(operation, values.items())
 
     def _open_body(self, request: Request) -> IncomingBody:
         if request.body is None:
@@ -512,16 +520,6 @@ class Endpoint:
 
 def _has_page_links(page: PageRequest, result: object) -> bool:
     return isinstance(result, ListResult) and (page.offset > 0 or page.limit < result.count)
-
-
-async def _check_ignored_body(operation: Operation, request: Request) -> None:
-    """A body is ignored by an operation without one, unless it asks for a dry run."""
-    values: dict[str, Any] = {}
-    if request.headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in request.headers:
-        with suppress(Problem):
-            body = await body_parsing.read_body(request.receive, request.headers, body_parsing.BodyLimit())
-            values = await body_parsing.parse_fields(request.headers, body)
-    dry_run.check_body(operation, values.items())
 
 
 def _add_unknown_fields(parsed: ParsedRequest, given: Iterable[str], known: Collection[str]) -> ParsedRequest:

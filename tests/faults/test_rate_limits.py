@@ -9,7 +9,7 @@ import httpx
 import pytest
 from fieldgate_client import Client
 
-from fieldgate.http.request import body_parsing
+from fieldgate.http.request.request_body import IncomingBody
 from fieldgate.i18n.languages import Language
 from fieldgate.settings import LOOPBACK, RateQuota
 from tests.conftest import Service, StartService
@@ -96,7 +96,7 @@ async def test_a_refused_upload_is_not_parsed(start: StartService, monkeypatch: 
         headers = from_address("203.0.113.7", Authorization=f"Token {await service.create_token()}")
         files = {"file": ("form.xlsx", b"not a workbook")}
         assert (await service.client.post("/api/v2/imports/", headers=headers, files=files)).status_code == 400
-        monkeypatch.setattr(body_parsing, "read_body", refuse)
+        monkeypatch.setattr(IncomingBody, "read_fields", refuse)
         assert (await service.client.post("/api/v2/imports/", headers=headers, files=files)).status_code == 429
         assert (await service.get("/api/v2/imports/", headers=headers)).status_code == 200, "reads are another quota"
 

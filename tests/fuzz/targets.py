@@ -28,6 +28,7 @@ from fieldgate.http.request import body_parsing, cookies, query_string
 from fieldgate.http.request.authentication import SESSION_COOKIE, authenticate
 from fieldgate.http.request.hosts import FORWARDED_HEADERS, BaseURL, HostPolicy
 from fieldgate.http.request.page_parsing import MAX_OFFSET
+from fieldgate.http.request.request_body import IncomingBody
 from fieldgate.http.request.request_parsing import RequestHead, parse_request
 from fieldgate.http.response.compression import negotiate_encoding
 from fieldgate.i18n.languages import Language
@@ -160,27 +161,35 @@ def parse_url(data: bytes) -> None:
 
 def parse_multipart(data: bytes) -> None:
     headers = {b"content-type": b"multipart/form-data; boundary=x"}
-    _check_fields(body_parsing.parse_fields_sync(headers, data))
-    _check_fields(body_parsing.parse_fields_sync(headers, data, frozenset({"content"})))
+    _check_fields(_read_fields(headers, data))
+    _check_fields(_read_fields(headers, data, frozenset({"content"})))
 
 
 def parse_content_type(data: bytes) -> None:
     """The header decides how a body is read."""
-    body_parsing.parse_fields_sync({b"content-type": data}, b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1')
+    _read_fields({b"content-type": data}, b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1')
 
 
 def parse_urlencoded(data: bytes) -> None:
-    _check_fields(body_parsing.parse_fields_sync({b"content-type": b"application/x-www-form-urlencoded"}, data))
+    _check_fields(_read_fields({b"content-type": b"application/x-www-form-urlencoded"}, data))
+
+
+def _read_fields(headers: dict[bytes, bytes], data: bytes, encoded: frozenset[str] = frozenset()) -> dict[str, Any]:
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": data, "more_body": False}
+
+    limit = body_parsing.BodyLimit(max_bytes=len(data) + 1)
+    return asyncio.run(IncomingBody(receive, headers).read_fields(limit, encoded))
 
 
 def parse_json(data: bytes) -> None:
     headers = {b"content-type": b"application/json"}
     failures = []
     for parse in (
-        lambda: body_parsing.parse_fields_sync(headers, data),
-        lambda: body_parsing.parse_fields_sync(headers, data, frozenset({"content"})),
-        lambda: body_parsing.parse_array_sync(headers, data),
-        lambda: parse_assignments(body_parsing.parse_array_sync(headers, data), ErrorCollector()),
+        lambda: body_parsing.parse_fields(headers, data),
+        lambda: body_parsing.parse_fields(headers, data, frozenset({"content"})),
+        lambda: body_parsing.parse_array(headers, data),
+        lambda: parse_assignments(body_parsing.parse_array(headers, data), ErrorCollector()),
     ):
         try:
             parse()

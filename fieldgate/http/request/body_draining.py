@@ -12,7 +12,8 @@ from contextlib import suppress
 from typing import Any
 
 from fieldgate.errors import Header, RequestTimeout
-from fieldgate.http.request.body_parsing import Receive, max_upload_body
+from fieldgate.http.request.body_parsing import max_upload_body
+from fieldgate.http.request.request_body import Receive
 from fieldgate.overload import NoProgress, Overload
 
 MAX_BYTES_OVER_LIMIT = 8 * 1024 * 1024  # beyond the largest body that would have been accepted

@@ -1,33 +1,26 @@
-"""Read a small request body within a limit, and parse a body as JSON, a form or multipart fields.
-
-Large bodies are read by `request_body`.
-"""
+"""Parse a request body as JSON or as a form; limits of bodies. `request_body` reads it, and parses multipart."""
 
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+import io
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cache
 from itertools import chain
 from typing import Any, NewType
 from urllib.parse import parse_qsl
 
 import msgspec
-from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
+from multipart import parse_options_header
 
 from fieldgate.errors import BadRequest, PayloadTooLarge, UnsupportedMediaType, ValidationError
-from fieldgate.http.request.multipart_parsing import MAX_PARTS, part_filename
-from fieldgate.http.request.spooled_body import SpooledBytes
 from fieldgate.i18n.messages import Message, PluralMessage
-from fieldgate.overload import run_in_thread_if
-
-Receive = Callable[[], Awaitable[Any]]
 
 DEFAULT_MAX_BODY_BYTES = 64 * 1024  # enough for any body without a file
-PARSE_IN_THREAD_THRESHOLD_BYTES = 1024 * 1024  # parsing takes milliseconds from here on
-MAX_FIELDS = MAX_PARTS
+MAX_FIELDS = 100
 MAX_JSON_DEPTH = 50  # levels of nested objects and arrays; recursive code must be able to process them
 JSON_MEDIA_TYPE = "application/json"
-BODY_MEDIA_TYPES = (JSON_MEDIA_TYPE, "application/x-www-form-urlencoded", "multipart/form-data")
+FORM_MEDIA_TYPE = "application/x-www-form-urlencoded"
+MULTIPART_MEDIA_TYPE = "multipart/form-data"
+BODY_MEDIA_TYPES = (JSON_MEDIA_TYPE, FORM_MEDIA_TYPE, MULTIPART_MEDIA_TYPE)
 
 # Types of a handler's `body` that is not parsed into a struct: the JSON itself.
 JSONObject = dict[str, Any]
@@ -35,35 +28,35 @@ JSONArray = list[Any]
 # The fields of a body in any media type; the handler validates them after it has checked permissions.
 RawFields = NewType("RawFields", dict[str, Any])
 
-INCOMPLETE_BODY = Message("The body ended before it was complete.")
-
 
 class UploadedFile:
     """An uploaded file: its name, without folders, and its bytes, in memory or on disk until the request ends."""
 
-    __slots__ = ("_content", "name")
+    __slots__ = ("_file", "name")
 
-    def __init__(self, name: str, content: bytes | SpooledBytes) -> None:
+    def __init__(self, name: str, content: bytes | Any) -> None:
+        """`content` is bytes, or an open file."""
         self.name = name
-        self._content = content
+        self._file = io.BytesIO(content) if isinstance(content, bytes) else content
 
     @property
     def data(self) -> bytes:
         """All bytes. Blocks while they are read from disk."""
-        return self._content if isinstance(self._content, bytes) else self._content.read()
+        return self.read_start(-1)
 
     @property
     def size(self) -> int:
-        return len(self._content) if isinstance(self._content, bytes) else self._content.size
+        return int(self._file.seek(0, io.SEEK_END))
 
     def read_start(self, size: int) -> bytes:
-        return self._content[:size] if isinstance(self._content, bytes) else self._content.read_start(size)
+        self._file.seek(0)
+        found: bytes = self._file.read(size)
+        return found
 
     def sha256(self) -> bytes:
         """The digest of all bytes. Blocks."""
-        if isinstance(self._content, bytes):
-            return hashlib.sha256(self._content).digest()
-        return self._content.sha256()
+        self._file.seek(0)
+        return hashlib.file_digest(self._file, "sha256").digest()
 
 
 FormValues = dict[str, list[str | UploadedFile]]  # the fields of an HTML form
@@ -99,80 +92,32 @@ class BodyLimit(msgspec.Struct, frozen=True):
     def check(self, size: int) -> None:
         """Raise `PayloadTooLarge` if a body of this size exceeds the limit."""
         if size > self.largest:
-            raise _too_large(self.largest) if self.file_limit is None else file_too_large(self.file_limit)
+            raise body_too_large(self.largest) if self.file_limit is None else file_too_large(self.file_limit)
 
 
-async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: BodyLimit) -> bytes:
-    """Read the whole body into memory; raise `PayloadTooLarge` as soon as it exceeds the limit."""
-    declared = headers.get(b"content-length", b"0")
-    if declared.isdigit():
-        limit.check(int(declared))
-    chunks: list[bytes] = []
-    size = 0
-    while True:
-        event = await receive()
-        if event["type"] == "http.disconnect":
-            raise BadRequest(INCOMPLETE_BODY)
-        chunk = event.get("body", b"")
-        size += len(chunk)
-        limit.check(size)
-        chunks.append(chunk)
-        if not event.get("more_body"):
-            return b"".join(chunks)
-
-
-async def parse_fields(
-    headers: Mapping[bytes, bytes], body: bytes, encoded: frozenset[str] = frozenset()
-) -> dict[str, Any]:
-    """Parse the fields of a body, a large one in a thread so that other requests do not wait.
-
-    The fields named in `encoded` become `EncodedJSON`.
-    """
-    is_large = len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES
-    return await run_in_thread_if(is_large, parse_fields_sync, headers, body, encoded)
-
-
-async def parse_object(headers: Mapping[bytes, bytes], body: bytes) -> JSONObject:
-    """Parse a body that is a JSON object, a large one in a thread."""
-    return await run_in_thread_if(len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES, parse_object_sync, headers, body)
-
-
-async def parse_array(headers: Mapping[bytes, bytes], body: bytes) -> JSONArray:
-    """Parse a body that is a JSON array, a large one in a thread."""
-    return await run_in_thread_if(len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES, parse_array_sync, headers, body)
-
-
-def parse_fields_sync(
-    headers: Mapping[bytes, bytes], body: bytes, encoded: frozenset[str] = frozenset()
-) -> dict[str, Any]:
-    """Parse the fields of a body in any of the three media types."""
-    media_type, options = parse_options_header(headers.get(b"content-type", b"").decode("latin-1"))
-    if media_type == "application/x-www-form-urlencoded":
+def parse_fields(headers: Mapping[bytes, bytes], body: bytes, encoded: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Parse the fields of a body that is JSON or a form. The fields named in `encoded` become `EncodedJSON`."""
+    media_type = media_type_of(headers)
+    if media_type == FORM_MEDIA_TYPE:
         return keep_encoded(dict(_parse_urlencoded(body)), encoded)
-    if media_type == "multipart/form-data":
-        return keep_encoded(unique_fields(_multipart_parts(body, options.get("boundary", ""))), encoded)
     if media_type == JSON_MEDIA_TYPE or (not media_type and not body.strip()):
         return _parse_partly(body, encoded) if encoded and body.strip() else _parse_json_object(body)
     raise _unsupported_media_type(BODY_MEDIA_TYPES)
 
 
-async def parse_form(headers: Mapping[bytes, bytes], body: bytes) -> FormValues:
+def parse_form(headers: Mapping[bytes, bytes], body: bytes) -> FormValues:
     """Parse the form of an HTML page. A name can have several values: checkboxes, or a choice of several files."""
-    return await run_in_thread_if(len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES, _parse_form_sync, headers, body)
-
-
-def _parse_form_sync(headers: Mapping[bytes, bytes], body: bytes) -> FormValues:
-    media_type, options = parse_options_header(headers.get(b"content-type", b"").decode("latin-1"))
-    pairs: Iterable[tuple[str, str | UploadedFile]]
+    media_type = media_type_of(headers)
     if not media_type and not body:  # a form without fields
         return {}
-    if media_type == "application/x-www-form-urlencoded":
-        pairs = _parse_urlencoded(body)
-    elif media_type == "multipart/form-data":
-        pairs = _multipart_parts(body, options.get("boundary", ""))
-    else:
+    if media_type != FORM_MEDIA_TYPE:
         raise _unsupported_media_type(BODY_MEDIA_TYPES[1:])
-    return group_fields(pairs)
+    return group_fields(_parse_urlencoded(body))
+
+
+def media_type_of(headers: Mapping[bytes, bytes]) -> str:
+    media_type: str = parse_options_header(headers.get(b"content-type", b"").decode("latin-1"))[0]
+    return media_type
 
 
 def group_fields(pairs: Iterable[tuple[str, str | UploadedFile]]) -> FormValues:
@@ -183,12 +128,13 @@ def group_fields(pairs: Iterable[tuple[str, str | UploadedFile]]) -> FormValues:
     return values
 
 
-def parse_object_sync(headers: Mapping[bytes, bytes], body: bytes) -> JSONObject:
+def parse_object(headers: Mapping[bytes, bytes], body: bytes) -> JSONObject:
+    """Parse a JSON object."""
     _require_json(headers, body)
     return _parse_json_object(body)
 
 
-def parse_array_sync(headers: Mapping[bytes, bytes], body: bytes) -> JSONArray:
+def parse_array(headers: Mapping[bytes, bytes], body: bytes) -> JSONArray:
     """Parse a JSON array. A missing body is an error, as an empty array may mean to remove everything."""
     _require_json(headers, body)
     values = decode_json(body) if body.strip() else None
@@ -198,7 +144,7 @@ def parse_array_sync(headers: Mapping[bytes, bytes], body: bytes) -> JSONArray:
 
 
 def _require_json(headers: Mapping[bytes, bytes], body: bytes) -> None:
-    media_type, _ = parse_options_header(headers.get(b"content-type", b"").decode("latin-1"))
+    media_type = media_type_of(headers)
     if media_type != JSON_MEDIA_TYPE and (media_type or body.strip()):
         raise _unsupported_media_type((JSON_MEDIA_TYPE,))
 
@@ -217,7 +163,7 @@ def _parse_partly(body: bytes, encoded: frozenset[str]) -> dict[str, Any]:
     skipped = _decode_raw(body, _struct_of_raw(encoded))
     # Only the fields that are skipped may be large.
     if len(body) - sum(len(bytes(getattr(skipped, name))) for name in encoded) > DEFAULT_MAX_BODY_BYTES:
-        raise _too_large(DEFAULT_MAX_BODY_BYTES)
+        raise body_too_large(DEFAULT_MAX_BODY_BYTES)
     values: dict[str, Any] = {}
     for name, raw in _decode_raw(body, dict[str, msgspec.Raw]).items():
         text = bytes(raw)
@@ -249,7 +195,7 @@ def keep_encoded(values: dict[str, Any], encoded: Set[str]) -> dict[str, Any]:
     if encoded and sum(_text_size(value) for name, value in values.items() if name not in encoded) > (
         DEFAULT_MAX_BODY_BYTES
     ):
-        raise _too_large(DEFAULT_MAX_BODY_BYTES)
+        raise body_too_large(DEFAULT_MAX_BODY_BYTES)
     for name in encoded & values.keys():
         if isinstance(text := values[name], str):
             values[name] = EncodedJSON(text.encode("utf-8", "surrogatepass")) if text.strip() else None
@@ -309,30 +255,6 @@ def unique_fields(parts: Iterable[tuple[str, str | UploadedFile]]) -> dict[str, 
     return values
 
 
-def _multipart_parts(body: bytes, boundary: str) -> Iterator[tuple[str, str | UploadedFile]]:
-    head: MultipartSegment  # the first part is a segment, and each segment ends with None
-    chunks: list[bytes] = []
-    with multipart_errors(), PushMultipartParser(boundary, max_segment_count=MAX_FIELDS) as parser:
-        for part in (*parser.parse(body), *parser.parse(b"")):
-            if isinstance(part, MultipartSegment):
-                head, chunks = part, []
-            elif part:
-                chunks.append(bytes(part))
-            else:
-                data = b"".join(chunks)
-                filename = part_filename(head)
-                yield head.name, data.decode() if filename is None else UploadedFile(filename, data)
-
-
-@contextmanager
-def multipart_errors() -> Iterator[None]:
-    """Turn errors of the parser, and text that is not UTF-8, into a response."""
-    try:
-        yield
-    except (MultipartError, UnicodeDecodeError, ValueError):
-        raise BadRequest(Message("The multipart body cannot be read.")) from None
-
-
 def _unsupported_media_type(supported: Sequence[str]) -> UnsupportedMediaType:
     return UnsupportedMediaType(
         Message("This media type is not supported here; send one of: {known}.", known=", ".join(supported))
@@ -359,7 +281,7 @@ def file_too_large(limit: int) -> PayloadTooLarge:
     )
 
 
-def _too_large(limit: int) -> PayloadTooLarge:
+def body_too_large(limit: int) -> PayloadTooLarge:
     return PayloadTooLarge(
         PluralMessage(
             "The body is too large; at most {count} byte is allowed here.",

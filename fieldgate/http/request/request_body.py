@@ -1,21 +1,104 @@
-"""The body of one request. A small one is read into memory, a large one is parsed while it arrives and kept on disk.
+"""The body of one request: read once, within limits. Uploads are written to disk while they arrive.
 
-How many bytes are received, and loaded into memory, at the same time is limited by `Overload`.
+How many bytes are received, and loaded into memory, at the same time is limited by `Overload`. Temporary files have no
+name: nothing is left of them when the process ends, however it ends.
 """
 
-from collections.abc import AsyncIterator, Hashable, Mapping
-from contextlib import AsyncExitStack
-from typing import Any
+import logging
+import re
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager, suppress
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import unquote
 
-from multipart import parse_options_header
+from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
-from fieldgate.errors import BadRequest
+from fieldgate.errors import BadRequest, ServiceUnavailable
 from fieldgate.http.request import body_parsing
-from fieldgate.http.request.body_parsing import DEFAULT_MAX_BODY_BYTES, BodyLimit, FormValues, Receive, UploadedFile
-from fieldgate.http.request.multipart_parsing import MultipartReader, Part
-from fieldgate.http.request.spooled_body import SpooledBytes
-from fieldgate.overload import Overload
+from fieldgate.http.request.body_parsing import (
+    DEFAULT_MAX_BODY_BYTES,
+    MAX_FIELDS,
+    MULTIPART_MEDIA_TYPE,
+    BodyLimit,
+    FormValues,
+    JSONArray,
+    JSONObject,
+    UploadedFile,
+)
+from fieldgate.i18n.messages import Message
+from fieldgate.overload import Overload, run_in_thread_if
 from fieldgate.settings import Settings
+
+PARSE_IN_THREAD_THRESHOLD_BYTES = 1024 * 1024  # parsing takes milliseconds from here on
+MAX_BYTES_IN_MEMORY = 64 * 1024  # more of a file is written to disk
+RETRY_SECONDS = 60
+
+INCOMPLETE_BODY = Message("The body ended before it was complete.")
+NO_SPACE = Message("The server has no space for uploads at the moment. Try again later.")
+
+Receive = Callable[[], Awaitable[Any]]
+Parsed = TypeVar("Parsed")
+
+_QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
+_EXTENDED_FILENAME = re.compile(
+    r";\s*filename\*\s*=\s*([\w.:+-]+)'[^';]*'([^\s;]+)", re.ASCII | re.IGNORECASE
+)  # RFC 5987
+_ENCODED_WORDS = re.compile(r"\s*=\?.+\?=\s*")  # RFC 2047, as mail programs encode non-ASCII text
+
+log = logging.getLogger(__name__)
+
+
+class SpooledBytes:
+    """Bytes that arrive in pieces. They are in memory while they are few, otherwise in a temporary file."""
+
+    __slots__ = ("file", "size")
+
+    def __init__(self, folder: str) -> None:
+        """`folder` is for the temporary file; if empty, the system chooses."""
+        self.file = tempfile.SpooledTemporaryFile(MAX_BYTES_IN_MEMORY, dir=folder or None)  # noqa: SIM115  (`close`)
+        self.size = 0
+
+    async def write(self, piece: bytes) -> None:
+        """Add bytes. Raise `ServiceUnavailable` if they cannot be stored."""
+        self.size += len(piece)
+        await self._store(lambda: self.file.write(piece))
+
+    async def finish(self) -> None:
+        """Call it after the last piece."""
+        await self._store(self.file.flush)
+
+    async def _store(self, step: Callable[[], object]) -> None:
+        try:
+            await run_in_thread_if(self.size > MAX_BYTES_IN_MEMORY, step)
+        except OSError as error:
+            log.error("cannot store an upload in the spool folder: %s", error)
+            raise ServiceUnavailable(NO_SPACE, RETRY_SECONDS) from None
+
+    def read(self) -> bytes:
+        """All bytes. Blocks."""
+        self.file.seek(0)
+        return self.file.read()
+
+    def close(self) -> None:
+        with suppress(OSError):  # what could not be written before still cannot
+            self.file.close()
+
+
+class Part(NamedTuple):
+    """A part of a multipart body."""
+
+    name: str
+    filename: str | None  # None: a field, not a file
+    content: SpooledBytes
+
+    @property
+    def value(self) -> str | UploadedFile:
+        if self.filename is None:
+            return self.content.read().decode()
+        return UploadedFile(self.filename, self.content.file)
 
 
 class BodyReader:
@@ -24,50 +107,48 @@ class BodyReader:
         self.spool = settings.spool
 
     def open(self, receive: Receive, headers: Mapping[bytes, bytes], caller: Hashable) -> "IncomingBody":
-        return IncomingBody(self, receive, headers, caller)
+        return IncomingBody(receive, headers, self.spool, self.overload, caller)
 
 
 class IncomingBody:
     """Reads a body once. `close` frees what it holds; files that were uploaded cannot be read after that."""
 
-    __slots__ = ("_caller", "_files", "_headers", "_held", "_reader", "_receive")
+    __slots__ = ("_caller", "_files", "_headers", "_held", "_overload", "_receive", "_spool")
 
     def __init__(
-        self, reader: BodyReader | None, receive: Receive, headers: Mapping[bytes, bytes], caller: Hashable = None
+        self,
+        receive: Receive,
+        headers: Mapping[bytes, bytes],
+        spool: str = "",
+        overload: Overload | None = None,
+        caller: Hashable = None,
     ) -> None:
-        """Without a reader, the body is in memory already: that of a page's call to the API."""
+        """Without `overload`, the body is in memory already: that of a page's call to the API."""
         self._receive = receive
         self._headers = headers
+        self._spool = spool
+        self._overload = overload
         self._caller = caller
-        self._reader = reader
         self._files: list[SpooledBytes] = []
         self._held = AsyncExitStack()  # bytes of this process
 
-    async def read(self, limit: BodyLimit) -> bytes:
-        """The whole body in memory."""
-        if self._is_small():
-            return await body_parsing.read_body(self._receive, self._headers, limit)
-        spooled = self._new_file()
-        async for chunk in self._chunks(limit):
-            await spooled.write(chunk)
-        await spooled.finish()
-        if spooled.is_on_disk:
-            await self._hold_memory(spooled.size)
-        data = spooled.read()
-        spooled.close()
-        return data
-
     async def read_fields(self, limit: BodyLimit, encoded: frozenset[str] = frozenset()) -> dict[str, Any]:
         """The fields of a body in any media type. The fields named in `encoded` become `EncodedJSON`."""
-        if self._is_small() or (boundary := self._boundary()) is None:
-            return await body_parsing.parse_fields(self._headers, await self.read(limit), encoded)
-        return body_parsing.keep_encoded(body_parsing.unique_fields(await self._read_parts(boundary, limit)), encoded)
+        if not self._is_multipart:
+            return await self._parse(limit, lambda body: body_parsing.parse_fields(self._headers, body, encoded))
+        return body_parsing.keep_encoded(body_parsing.unique_fields(await self._read_parts(limit)), encoded)
 
     async def read_form(self, limit: BodyLimit) -> FormValues:
         """The fields of an HTML form."""
-        if self._is_small() or (boundary := self._boundary()) is None:
-            return await body_parsing.parse_form(self._headers, await self.read(limit))
-        return body_parsing.group_fields(await self._read_parts(boundary, limit))
+        if not self._is_multipart:
+            return await self._parse(limit, lambda body: body_parsing.parse_form(self._headers, body))
+        return body_parsing.group_fields(await self._read_parts(limit))
+
+    async def read_object(self, limit: BodyLimit) -> JSONObject:
+        return await self._parse(limit, lambda body: body_parsing.parse_object(self._headers, body))
+
+    async def read_array(self, limit: BodyLimit) -> JSONArray:
+        return await self._parse(limit, lambda body: body_parsing.parse_array(self._headers, body))
 
     async def close(self) -> None:
         for file in self._files:
@@ -75,31 +156,49 @@ class IncomingBody:
         await self._held.aclose()
 
     @property
-    def _limits(self) -> BodyReader:
-        if self._reader is None:
-            raise RuntimeError("a body that is in memory counts as small")
-        return self._reader
+    def _is_multipart(self) -> bool:
+        return body_parsing.media_type_of(self._headers) == MULTIPART_MEDIA_TYPE
 
-    def _is_small(self) -> bool:
-        declared = self._headers.get(b"content-length", b"")
-        return self._reader is None or (declared.isdigit() and int(declared) <= DEFAULT_MAX_BODY_BYTES)
+    async def _parse(self, limit: BodyLimit, parse: Callable[[bytes], Parsed]) -> Parsed:
+        """Read the whole body into memory and parse it, a large one in a thread so that other requests do not wait."""
+        spooled = self._new_file()
+        async for chunk in self._chunks(limit):
+            await spooled.write(chunk)
+        await self._hold_memory(spooled.size)
+        body = spooled.read()
+        spooled.close()
+        return await run_in_thread_if(len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES, parse, body)
 
-    def _boundary(self) -> str | None:
-        """The boundary of a multipart body, None for other media types."""
-        media_type, options = parse_options_header(self._headers.get(b"content-type", b"").decode("latin-1"))
-        return options.get("boundary", "") if media_type == "multipart/form-data" else None
+    async def _read_parts(self, limit: BodyLimit) -> list[tuple[str, str | UploadedFile]]:
+        _, options = parse_options_header(self._headers.get(b"content-type", b"").decode("latin-1"))
+        parts: list[Part] = []
+        with _multipart_errors():
+            parser = PushMultipartParser(options.get("boundary", ""), max_segment_count=MAX_FIELDS)
+            async for chunk in self._chunks(limit):
+                for event in parser.parse(chunk):
+                    if isinstance(event, MultipartSegment):
+                        parts.append(Part(event.name, part_filename(event), self._new_file()))
+                    elif event:
+                        await parts[-1].content.write(bytes(event))
+                    else:
+                        await parts[-1].content.finish()
+            parser.close()
+        await self._hold_memory(sum(part.content.size for part in parts if part.filename is None))
+        with _multipart_errors():
+            return [(part.name, part.value) for part in parts]
 
     async def _chunks(self, limit: BodyLimit) -> AsyncIterator[bytes]:
         """Yield the body as it arrives, within the limits."""
         declared = self._headers.get(b"content-length", b"")
         expected = int(declared) if declared.isdigit() else limit.largest
         limit.check(expected)
-        await self._held.enter_async_context(self._limits.overload.uploads.slot(self._caller, expected))
+        if self._overload is not None and expected > DEFAULT_MAX_BODY_BYTES:
+            await self._held.enter_async_context(self._overload.uploads.slot(self._caller, expected))
         received = 0
         while True:
             event = await self._receive()
             if event["type"] == "http.disconnect":
-                raise BadRequest(body_parsing.INCOMPLETE_BODY)
+                raise BadRequest(INCOMPLETE_BODY)
             chunk = event.get("body", b"")
             received += len(chunk)
             limit.check(received)
@@ -108,29 +207,45 @@ class IncomingBody:
             if not event.get("more_body"):
                 return
 
-    async def _read_parts(self, boundary: str, limit: BodyLimit) -> list[tuple[str, str | UploadedFile]]:
-        with body_parsing.multipart_errors():
-            reader = MultipartReader(boundary, self._new_file)
-            async for chunk in self._chunks(limit):
-                await reader.feed(chunk)
-            parts = reader.finish()
-        texts = sum(part.content.size for part in parts if part.filename is None)
-        if texts > DEFAULT_MAX_BODY_BYTES:
-            await self._hold_memory(texts)
-        with body_parsing.multipart_errors():
-            return [(part.name, _part_value(part)) for part in parts]
-
     def _new_file(self) -> SpooledBytes:
-        file = SpooledBytes(self._limits.spool)
+        file = SpooledBytes(self._spool)
         self._files.append(file)
         return file
 
     async def _hold_memory(self, size: int) -> None:
-        """Wait for memory; it is held until the request ends."""
-        await self._held.enter_async_context(self._limits.overload.loaded_bodies.slot(self._caller, size))
+        """Wait for memory for more than a small body; it is held until the request ends."""
+        if self._overload is not None and size > DEFAULT_MAX_BODY_BYTES:
+            await self._held.enter_async_context(self._overload.loaded_bodies.slot(self._caller, size))
 
 
-def _part_value(part: Part) -> str | UploadedFile:
-    if part.filename is None:
-        return part.content.read().decode()
-    return UploadedFile(part.filename, part.content)
+@contextmanager
+def _multipart_errors() -> Iterator[None]:
+    """Turn errors of the parser, and text that is not UTF-8, into a response."""
+    try:
+        yield
+    except (MultipartError, UnicodeDecodeError, ValueError):
+        raise BadRequest(Message("The multipart body cannot be read.")) from None
+
+
+def part_filename(head: MultipartSegment) -> str | None:
+    """The file name in any encoding, without folders; None for a field. `filename*` (RFC 5987) wins over `filename`."""
+    name = _sent_filename(head)
+    return None if name is None else base_name(name)
+
+
+def _sent_filename(head: MultipartSegment) -> str | None:
+    extended = _EXTENDED_FILENAME.search(_QUOTED.sub('""', head.header("Content-Disposition")))
+    if extended is not None:
+        with suppress(LookupError):
+            return unquote(extended[2], encoding=extended[1])
+        return unquote(extended[2])  # unknown charset
+    name: str | None = head.filename
+    if name is not None and _ENCODED_WORDS.fullmatch(name):
+        with suppress(HeaderParseError, LookupError, ValueError):  # it only looked encoded
+            return str(make_header(decode_header(name)))
+    return name
+
+
+def base_name(name: str) -> str:
+    """A file name without its folders."""
+    return name.replace("\\", "/").rsplit("/", 1)[-1].replace("\0", "").strip()

@@ -14,7 +14,7 @@ import httpx
 
 from fieldgate.errors import ValidationError
 from fieldgate.http.request.body_parsing import UploadedFile, file_too_large
-from fieldgate.http.request.multipart_parsing import base_name
+from fieldgate.http.request.request_body import base_name
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.fetch.public_addresses import IPAddress, Resolver, url_error
 

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.errors import BadRequest, PayloadTooLarge, ServiceUnavailable
-from fieldgate.http.request.body_parsing import BodyLimit, Receive, UploadedFile
-from fieldgate.http.request.request_body import BodyReader, IncomingBody
-from fieldgate.http.request.spooled_body import SpooledBytes
+from fieldgate.http.request.body_parsing import BodyLimit, UploadedFile
+from fieldgate.http.request.request_body import BodyReader, IncomingBody, Receive
 from fieldgate.overload import Overload
 from fieldgate.settings import Settings
 from tests.conftest import Service, StartService
@@ -163,48 +162,12 @@ async def test_full_disk_is_503(reader: BodyReader, monkeypatch: pytest.MonkeyPa
     assert is_free(reader)
 
 
-async def test_missing_spool_folder_is_503(tmp_path: Path) -> None:
-    reader = new_reader(spool=str(tmp_path / "none"))
-    body = open_body(reader, multipart(bytes(MIB)))
-    with pytest.raises(ServiceUnavailable, match="no space"):
-        await body.read_fields(LIMIT)
-    await body.close()
-
-
-# The limits
-
-
-@pytest.mark.parametrize("is_declared", [True, False])
-async def test_body_beyond_the_limit_is_refused_without_reading_it(
-    is_declared: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0)
-    reader = new_reader(MIB)
-    uploads = reader.overload.uploads
-    async with uploads.slot("zahra", MIB // 2), uploads.slot("omar", MIB // 2):
-        body = open_body(reader, multipart(bytes(MIB)), is_declared=is_declared)
-        with pytest.raises(ServiceUnavailable, match="uploads"):
-            await body.read_fields(LIMIT)
-        assert (await body._receive())["body"].startswith(b"--b"), "nothing was read"
-        await body.close()
-
-
 async def test_body_larger_than_the_share_of_a_caller_is_accepted() -> None:
     reader = new_reader(MIB)
     body = open_body(reader, multipart(bytes(2 * MIB)))
     assert (await body.read_fields(LIMIT))["file"].size == 2 * MIB
     await body.close()
     assert is_free(reader)
-
-
-async def test_small_pieces_stay_in_memory() -> None:
-    content = SpooledBytes("")
-    for _ in range(10):
-        await content.write(b"x" * 100)
-    await content.finish()
-    assert not content.is_on_disk
-    assert (content.size, content.read(), content.read_start(3)) == (1000, b"x" * 1000, b"xxx")
-    content.close()
 
 
 # The service
