@@ -1,7 +1,8 @@
 """`/api/v2/event/`: lists, exports, single events and deleted events."""
 
 from datetime import datetime
-from typing import Annotated, Any, ClassVar
+from pathlib import Path
+from typing import Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
@@ -45,6 +46,7 @@ TAG = "Events"
 PATH = "/api/v2/event/"
 DEPENDS_ON = (TOPIC, REFERENCE)
 FORMATS = (Format.JSON, Format.HTML, *PAGE_FORMATS)
+EXAMPLES = msgspec.json.decode((Path(__file__).parent / "examples.json").read_bytes())  # of OpenAPI, by operation
 
 
 class DeletedFilters(msgspec.Struct):
@@ -62,67 +64,6 @@ class ListFilters(FileFilters, frozen=True, kw_only=True):
 check_filters(ListFilters)
 
 
-_COUNTRY_EXAMPLE: dict[str, Any] = {
-    "iso": "NP", "iso3": "NPL", "id": 123, "record_type": 1, "record_type_display": "Country", "region": 2,
-    "independent": True, "is_deprecated": False, "fdrs": "DNP001", "average_household_size": None,
-    "society_name": "", "name": "Nepal", "translation_module_original_language": "en",
-}  # fmt: skip
-_TYPE_EXAMPLE = {"id": 12, "summary": "", "name": "Flood", "translation_module_original_language": "en"}
-_COMMON_EXAMPLE: dict[str, Any] = {
-    "countries": [_COUNTRY_EXAMPLE],
-    "num_affected": 12000,
-    "ifrc_severity_level": 1,
-    "ifrc_severity_level_display": "Orange",
-    "ifrc_severity_level_update_date": None,
-    "glide": "FL-2026-000123-NPL",
-    "disaster_start_date": "2026-07-14T00:00:00Z",
-    "created_at": "2026-07-15T06:12:09.512345Z",
-    "auto_generated": False,
-    "auto_generated_source": None,
-    "appeals": [],
-    "is_featured": False,
-    "is_featured_region": False,
-    "field_reports": [],
-    "updated_at": "2026-07-16T10:00:00Z",
-    "id": 7001,
-    "slug": None,
-    "parent_event": None,
-    "tab_one_title": "Additional Information",
-    "tab_two_title": None,
-    "tab_three_title": None,
-    "emergency_response_contact_email": None,
-    "active_deployments": 0,
-    "summary": "",
-    "name": "Nepal: Floods, July 2026",
-    "translation_module_original_language": "en",
-}
-_LIST_EXAMPLE = {"dtype": _TYPE_EXAMPLE, **_COMMON_EXAMPLE}
-_DETAIL_EXAMPLE = {
-    "dtype": 12,
-    **_COMMON_EXAMPLE,
-    "districts": [],
-    "contacts": [],
-    "key_figures": [],
-    "hide_attached_field_reports": False,
-    "hide_field_report_map": False,
-    "featured_documents": [],
-    "links": [],
-    "countries_for_preview": [_COUNTRY_EXAMPLE],
-    "response_activity_count": 0,
-    "visibility": 3,
-}
-_MINI_EXAMPLE = {
-    "id": 7001,
-    "slug": None,
-    "dtype": _TYPE_EXAMPLE,
-    "auto_generated_source": None,
-    "emergency_response_contact_email": None,
-    "countries_for_preview": [_COUNTRY_EXAMPLE],
-    "name": "Nepal: Floods, July 2026",
-    "translation_module_original_language": "en",
-}
-
-
 @get_list(
     PATH,
     response=EventRecord,
@@ -136,7 +77,7 @@ _MINI_EXAMPLE = {
     format_types=FORMAT_TYPES,
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
-    example=_LIST_EXAMPLE,
+    example=EXAMPLES["event_list"],
 )
 async def event_list(
     page: PageRequest,
@@ -170,7 +111,7 @@ async def event_list(
     tag=TAG,
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
-    example=_MINI_EXAMPLE,
+    example=EXAMPLES["event_mini_list"],
 )
 async def event_mini_list(
     page: PageRequest,
@@ -192,7 +133,7 @@ async def event_mini_list(
     tag=TAG,
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
-    example={"id": 7001, "deleted_at": "2026-11-15T08:30:00Z"},
+    example=EXAMPLES["event_deleted_list"],
 )
 async def event_deleted_list(
     page: PageRequest, caller: Caller, query: DeletedFilters, store: EventStore, reference: ReferenceStore
@@ -242,7 +183,7 @@ async def event_export(
     tag=TAG,
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
-    example=_DETAIL_EXAMPLE,
+    example=EXAMPLES["event_detail"],
     error_statuses=(404,),
 )
 async def event_detail(
@@ -271,7 +212,7 @@ async def event_detail(
     tag=TAG,
     body_schema=EventBody,
     max_body=MAX_BODY_BYTES,
-    example=_DETAIL_EXAMPLE,
+    example=EXAMPLES["event_detail"],
     error_statuses=(403, 404, 413, 415),
 )
 async def event_replacement(

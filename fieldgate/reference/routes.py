@@ -1,7 +1,7 @@
 """`/api/v2/country/`, `/api/v2/region/` and `/api/v2/disaster_type/`; no login needed."""
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
 
 import msgspec
 
@@ -20,39 +20,12 @@ from fieldgate.reference.filters import (
     matching_types,
 )
 from fieldgate.reference.regions import region_records
-from fieldgate.reference.schemas import PROFILE_FIELDS, CountryRecord, DisasterTypeRecord, MiniCountry, RegionRecord
+from fieldgate.reference.schemas import CountryRecord, DisasterTypeRecord, MiniCountry, RegionRecord
 from fieldgate.reference.store import TOPIC, ReferenceStore
 
 TAG = "Countries, regions and disaster types"
 
-_COUNTRY_EXAMPLE: dict[str, Any] = {
-    "iso": "NP",
-    "iso3": "NPL",
-    "id": 123,
-    "record_type": 1,
-    "record_type_display": "Country",
-    "region": 2,
-    "independent": True,
-    "is_deprecated": False,
-    "fdrs": "DNP001",
-    "average_household_size": None,
-    "society_name": "",
-    "name": "Nepal",
-    "translation_module_original_language": "en",
-    **dict.fromkeys(PROFILE_FIELDS),
-    "links": [],
-    "centroid": {"type": "Point", "coordinates": [84.1, 28.4]},
-    "overview": None,
-}
-_REGION_EXAMPLE: dict[str, Any] = {
-    "name": 0,
-    "id": 0,
-    "region_name": "Africa",
-    "bbox": None,
-    "label": "Africa",
-    "translation_module_original_language": "en",
-}
-_TYPE_EXAMPLE = {"id": 12, "summary": "", "name": "Flood", "translation_module_original_language": "en"}
+EXAMPLES = msgspec.json.decode((Path(__file__).parent / "examples.json").read_bytes())  # of OpenAPI
 
 
 @get_list(
@@ -63,7 +36,7 @@ _TYPE_EXAMPLE = {"id": 12, "summary": "", "name": "Flood", "translation_module_o
     description=Message("Countries, territories and the regions that events can be in, with their codes."),
     tag=TAG,
     depends_on=(TOPIC,),
-    example=_COUNTRY_EXAMPLE,
+    example=EXAMPLES["country"],
 )
 async def country_list(
     page: PageRequest, language: Language, query: CountryFilters, store: ReferenceStore
@@ -81,7 +54,7 @@ async def country_list(
     description=Message("One country, even if it is no longer in use."),
     tag=TAG,
     depends_on=(TOPIC,),
-    example=_COUNTRY_EXAMPLE,
+    example=EXAMPLES["country"],
     error_statuses=(404,),
 )
 async def country_detail(id: str, language: Language, store: ReferenceStore) -> msgspec.Raw:
@@ -99,7 +72,7 @@ async def country_detail(id: str, language: Language, store: ReferenceStore) -> 
     description=Message("The five regions of the world; region 0 is Africa."),
     tag=TAG,
     depends_on=(),
-    example=_REGION_EXAMPLE,
+    example=EXAMPLES["region"],
 )
 async def region_list(page: PageRequest, language: Language, query: RegionFilters) -> ListResult[RegionRecord]:
     found = matching_regions(query)
@@ -113,7 +86,7 @@ async def region_list(page: PageRequest, language: Language, query: RegionFilter
     description=Message("One region."),
     tag=TAG,
     depends_on=(),
-    example=_REGION_EXAMPLE,
+    example=EXAMPLES["region"],
     error_statuses=(404,),
 )
 async def region_detail(id: str, language: Language) -> msgspec.Raw:
@@ -131,7 +104,7 @@ async def region_detail(id: str, language: Language) -> msgspec.Raw:
     description=Message("The types of disaster that events can have."),
     tag=TAG,
     depends_on=(TOPIC,),
-    example=_TYPE_EXAMPLE,
+    example=EXAMPLES["disaster_type"],
 )
 async def disaster_type_list(
     page: PageRequest, language: Language, query: DisasterTypeFilters, store: ReferenceStore
@@ -150,7 +123,7 @@ async def disaster_type_list(
     description=Message("One kind of disaster."),
     tag=TAG,
     depends_on=(TOPIC,),
-    example=_TYPE_EXAMPLE,
+    example=EXAMPLES["disaster_type"],
     error_statuses=(404,),
 )
 async def disaster_type_detail(id: str, language: Language, store: ReferenceStore) -> msgspec.Raw:
