@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fieldgate.events.demo import texts
 from fieldgate.events.demo.profiles import (
     ARABIC_SPEAKING,
     DISASTER_PRONE_COUNTRIES,
@@ -11,7 +10,7 @@ from fieldgate.events.demo.profiles import (
     REGION_WEIGHTS,
     SPANISH_SPEAKING,
 )
-from fieldgate.events.demo.texts import LANGUAGE_CODES, TextByLanguage, text_tuple
+from fieldgate.events.demo.texts import LANGUAGE_CODES, TEXTS, TextByLanguage, text_tuple
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, ReferenceData
 
@@ -65,8 +64,8 @@ def joined_names(countries: Sequence[DemoCountry]) -> TextByLanguage:
         return countries[0].names
     both = (
         first + comma + second
-        for first, comma, second in zip(countries[0].names, texts.COMMA, countries[1].names, strict=True)
+        for first, comma, second in zip(countries[0].names, TEXTS.comma, countries[1].names, strict=True)
     )
     if len(countries) == 2:
         return text_tuple(both)
-    return text_tuple(two + others for two, others in zip(both, texts.AND_OTHERS, strict=True))
+    return text_tuple(two + others for two, others in zip(both, TEXTS.and_others, strict=True))

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from babel.dates import format_skeleton
 
-from fieldgate.events.demo import texts
 from fieldgate.events.demo.countries import DemoCountry, demo_countries, joined_names
 from fieldgate.events.demo.profiles import (
     APPEAL_TYPE_CHOICES,
@@ -22,7 +21,7 @@ from fieldgate.events.demo.profiles import (
     VISIBILITY_CHOICES,
     weighted,
 )
-from fieldgate.events.demo.texts import LANGUAGE_CODES, TextByLanguage, text_tuple
+from fieldgate.events.demo.texts import LANGUAGE_CODES, TEXTS, TextByLanguage, text_tuple
 from fieldgate.events.model import (
     Appeal,
     District,
@@ -152,23 +151,23 @@ class _EventGenerator:
     def _name(self, place_names: TextByLanguage, dtype: int, start: datetime) -> LocalizedText:
         parts = (
             place_names,
-            texts.COLON,
+            TEXTS.colon,
             self._type_names[dtype],
-            texts.COMMA,
+            TEXTS.comma,
             self._month_names[start.year, start.month],
         )
         return {code: "".join(part[index] for part in parts) for index, code in enumerate(LANGUAGE_CODES)}
 
     def _summary(self, place_names: TextByLanguage, dtype: int, language_index: int, people: int) -> LocalizedText:
-        affected = self._pick(texts.AFFECTED_SENTENCES)
+        affected = self._pick(TEXTS.affected_sentences)
         response = (
-            self._pick(texts.RESPONSE_SENTENCES[DISASTER_PROFILES[dtype].response_kind])
+            self._pick(TEXTS.response_sentences[DISASTER_PROFILES[dtype].response_kind])
             if self.chance() < 0.5
             else None
         )
         summary: LocalizedText = {}
         for index in range(len(LANGUAGE_CODES)) if self.chance() < 0.1 else (language_index,):
-            count = f"{people:,}".replace(",", texts.THOUSANDS_SEPARATOR[index])
+            count = f"{people:,}".replace(",", TEXTS.thousands_separator[index])
             sentence = affected[index].format(place=escape(place_names[index], quote=False), people=count)
             text = sentence if response is None else f"{sentence} {response[index]}"
             summary[LANGUAGE_CODES[index]] = f"<p>{text}</p>"
@@ -264,8 +263,8 @@ class _EventGenerator:
         }
 
     def _contact(self) -> Person:
-        first, last = self._pick(texts.FIRST_NAMES), self._pick(texts.LAST_NAMES)
-        ctype, title = self._pick(texts.CONTACT_ROLES)
+        first, last = self._pick(TEXTS.first_names), self._pick(TEXTS.last_names)
+        ctype, title = self._pick(TEXTS.contact_roles)
         email = f"{first}.{last}@example.org".lower().replace("é", "e").replace("á", "a")
         return Person(id=self._next_id("person"), ctype=ctype, name=f"{first} {last}", title=title, email=email)
 
@@ -279,8 +278,8 @@ class _EventGenerator:
         if chance() < 0.3:
             fields["contacts"] = (self._contact(),)
         if chance() < 0.3:
-            count = 1 + int(len(texts.DISTRICTS) * chance())
-            districts = list(enumerate(texts.DISTRICTS, start=1))[:count]
+            count = 1 + int(len(TEXTS.districts) * chance())
+            districts = list(enumerate(TEXTS.districts, start=1))[:count]
             fields["districts"] = tuple(
                 [
                     District(id=country.id * 10 + index, name=name, code=f"{country.iso3}{index:02}")
@@ -289,10 +288,10 @@ class _EventGenerator:
             )
         if chance() < 0.2:
             figure = f"{100 + int(900 * chance())}"
-            deck: LocalizedText = dict(zip(LANGUAGE_CODES, texts.VOLUNTEERS_LABEL, strict=True))
+            deck: LocalizedText = dict(zip(LANGUAGE_CODES, TEXTS.volunteers_label, strict=True))
             fields["key_figures"] = (KeyFigure(id=self._next_id("figure"), number=figure, deck=deck, source="Demo"),)
         if chance() < 0.2:
-            title: LocalizedText = dict(zip(LANGUAGE_CODES, texts.MAP_TITLE, strict=True))
+            title: LocalizedText = dict(zip(LANGUAGE_CODES, TEXTS.map_title, strict=True))
             url = f"https://example.org/maps/{facts.id}"
             fields["links"] = (EventLink(id=self._next_id("link"), url=url, title=title),)
         if chance() < 0.2:

@@ -10,7 +10,7 @@ class DisasterProfile(NamedTuple):
     """How often a disaster type occurs, and what its events are about."""
 
     weight: int
-    response_kind: str  # a key of `texts.RESPONSE_SENTENCES`
+    response_kind: str  # a key of `response_sentences` in `texts.json`
     glide_code: str
 
 
