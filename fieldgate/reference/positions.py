@@ -47,16 +47,21 @@ def country_position(country: Country) -> Position | None:
 @cache
 def packaged_positions() -> Mapping[str, Position]:
     """The points of all countries by ISO 3166-1 alpha-3 code. The first call reads files: 20 ms."""
-    spec = find_spec("countryinfo")
-    folders = list(spec.submodule_search_locations or ()) if spec else []
     found: dict[str, Position] = {}
-    for path in sorted(path for folder in folders for path in Path(folder, "data").glob("*.json")):
+    for path in country_files():
         read = _decode_file(path.read_bytes())
         for pair in (read.latlng, read.capital_latlng):
             position = _to_position(pair[1::-1] if isinstance(pair, list) else None)
             if position is not None and read.iso.alpha3:
                 found.setdefault(read.iso.alpha3, position)
     return found
+
+
+def country_files() -> list[Path]:
+    """The files of the package, one for each country."""
+    spec = find_spec("countryinfo")
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    return sorted(path for folder in folders for path in Path(folder, "data").glob("*.json"))
 
 
 def _to_position(coordinates: Any) -> Position | None:

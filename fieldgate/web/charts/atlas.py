@@ -1,22 +1,71 @@
-"""The world map: one SVG file with the shape of every country, and where each country is on it."""
+"""The world map: one SVG file with the shape of every country, and where each country is on it.
+
+Outlines come from the files of the package `countryinfo`. It has no outline of some countries, and bad ones of others.
+Those are in `outlines.json`, drawn with the border points of their neighbours. An area belongs to the country that ISO
+3166 counts it to. Kosovo, which ISO 3166 does not list, is land without a code: it is drawn, but never coloured.
+"""
 
 import asyncio
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from fieldgate.web.charts import outlines, projection
-from fieldgate.web.charts.outlines import NO_CODE, Outline, Territory, read_territories
+from fieldgate.reference.positions import country_files, packaged_positions
+from fieldgate.web.charts import projection
 from fieldgate.web.charts.projection import MAP_HEIGHT, MAP_WIDTH, Point, project, project_ring, project_unwrapped
 
 WORLD_ID = "world"  # in the SVG file, the group of all countries
+NO_CODE = "none"  # land that belongs to no code
+OMITTED = ("ATA",)  # Antarctica
 _PLACES_PER_UNIT = 10  # coordinates have one decimal
 
 Polygon = list[tuple[int, int]]  # in tenths of a unit
+Ring = tuple[Point, ...]  # longitudes and latitudes
+Outline = tuple[Ring, ...]
+
+
+class _OwnOutlines(msgspec.Struct, frozen=True):
+    outlines: Mapping[str, Outline]  # by ISO 3166-1 alpha-3 code
+    # Between two points of the outline in the package: from the border with Ethiopia to the coast.
+    north_of_somalia: Ring
+
+
+_OWN_FILE = Path(__file__).parent / "outlines.json"
+_own = msgspec.json.decode(_OWN_FILE.read_bytes(), type=_OwnOutlines)
+OWN_OUTLINES = _own.outlines
+
+
+class _Codes(msgspec.Struct):
+    alpha3: str | None = None
+
+
+class _Geometry(msgspec.Struct):
+    type: str
+    coordinates: list[Any]
+
+
+class _Feature(msgspec.Struct):
+    geometry: _Geometry
+
+
+class _FeatureCollection(msgspec.Struct):
+    features: list[_Feature] = []
+
+
+class _OutlineFile(msgspec.Struct):
+    """The fields of a country file that are read."""
+
+    iso: _Codes = msgspec.field(default_factory=_Codes, name="ISO")
+    geo: _FeatureCollection | None = msgspec.field(default=None, name="geoJSON")
+
+
+_decode_file = msgspec.json.Decoder(_OutlineFile).decode
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -35,25 +84,19 @@ class Place(msgspec.Struct, frozen=True):
         return max(self.right - self.left, self.bottom - self.top)
 
 
-class WorldAtlas(msgspec.Struct, frozen=True):
-    """The places of countries by ISO 3166-1 alpha-3 code."""
-
-    places: Mapping[str, Place]
-
-
 @cache
 def world_svg_digest() -> str:
-    """What the contents of the file depend on, without making it: the package, and the code."""
-    digest = hashlib.blake2b(outlines.package_version().encode(), digest_size=6)
-    for module in (__file__, outlines.__file__, projection.__file__):
-        digest.update(Path(module).read_bytes())
+    """What the contents of the file depend on, without making it: the package, the data and the code."""
+    digest = hashlib.blake2b(version("countryinfo").encode(), digest_size=6)
+    for path in (_OWN_FILE, Path(__file__), Path(projection.__file__)):
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
 @cache
 def world_svg() -> bytes:
     """The SVG file. Shapes have no colour: they take it from the element that refers to them."""
-    paths = {territory.iso3: _path_data(territory.outline) for territory in read_territories() if territory.outline}
+    paths = {code: _path_data(outline) for code, outline in read_outlines() if outline}
     shapes = "".join(
         f'<path id="{code}" d="{data}" vector-effect="non-scaling-stroke"/>' for code, data in sorted(paths.items())
     )
@@ -64,34 +107,66 @@ def world_svg() -> bytes:
 
 
 @cache
-def world_atlas() -> WorldAtlas:
-    """Read the places of all countries. The first call reads files."""
-    places: dict[str, Place] = {}
-    for territory in read_territories():
-        place = _find_place(territory)
-        known = places.get(territory.iso3)
-        if place is not None and territory.iso3 != NO_CODE and (known is None or not known.has_outline):
-            places[territory.iso3] = place
-    return WorldAtlas(places)
+def world_places() -> Mapping[str, Place]:
+    """The places of all countries by ISO 3166-1 alpha-3 code. The first call reads files."""
+    places = {code: _outline_place(outline) for code, outline in read_outlines() if outline and code != NO_CODE}
+    for code, position in packaged_positions().items():
+        place = None if code in places or code in OMITTED else _point_place(*position)
+        if place is not None:
+            places[code] = place
+    return places
 
 
-async def load_atlas() -> WorldAtlas:
-    """The atlas, without blocking other requests while it is read."""
-    if world_atlas.cache_info().currsize:
-        return world_atlas()
-    return await asyncio.to_thread(world_atlas)
+async def load_places() -> Mapping[str, Place]:
+    """The places, without blocking other requests while they are read."""
+    if world_places.cache_info().currsize:
+        return world_places()
+    return await asyncio.to_thread(world_places)
 
 
-def _find_place(territory: Territory) -> Place | None:
-    if territory.outline:
-        rings = [project_ring(ring) for ring in territory.outline]
-        points = [point for ring in rings for point in ring]
-        centre = _centroid(max(rings, key=lambda ring: abs(_area(ring))))
-        xs, ys = [x for x, _ in points], [y for _, y in points]
-        return Place(min(xs), min(ys), max(xs), max(ys), centre, centre, True)
-    if territory.point is None:
-        return None
-    longitude, latitude = territory.point
+def read_outlines() -> Iterator[tuple[str, Outline]]:
+    """Read the code and the outline of all countries. A country can come twice: with an outline and without."""
+    for path in country_files():
+        read = _decode_file(path.read_bytes())
+        code = read.iso.alpha3
+        if code and code not in OMITTED:
+            outline = OWN_OUTLINES.get(code) or _to_outline(read.geo)
+            yield code, _with_north(outline) if code == "SOM" else outline
+    yield NO_CODE, OWN_OUTLINES[NO_CODE]
+
+
+def _to_outline(geo: _FeatureCollection | None) -> Outline:
+    rings: list[Ring] = []
+    for feature in geo.features if geo else ():
+        shape = feature.geometry
+        polygons = shape.coordinates if shape.type == "MultiPolygon" else [shape.coordinates]
+        rings += [tuple((x, y) for x, y, *_ in ring) for polygon in polygons for ring in polygon]
+    return tuple(rings)
+
+
+def _with_north(outline: Outline) -> Outline:
+    """Replace the border between the two parts of Somalia by the border around its north."""
+
+    def replace(ring: Ring) -> Ring:
+        start, end = (_nearest(ring, point) for point in (_own.north_of_somalia[0], _own.north_of_somalia[-1]))
+        return ring[:start] + _own.north_of_somalia + ring[end + 1 :] if start < end else ring
+
+    return tuple(replace(ring) for ring in outline)
+
+
+def _nearest(ring: Ring, point: Point) -> int:
+    return min(range(len(ring)), key=lambda place: (ring[place][0] - point[0]) ** 2 + (ring[place][1] - point[1]) ** 2)
+
+
+def _outline_place(outline: Outline) -> Place:
+    rings = [project_ring(ring) for ring in outline]
+    points = [point for ring in rings for point in ring]
+    centre = _centroid(max(rings, key=lambda ring: abs(_area(ring))))
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    return Place(min(xs), min(ys), max(xs), max(ys), centre, centre, True)
+
+
+def _point_place(longitude: float, latitude: float) -> Place | None:
     x, y = project(longitude, latitude)
     if not 0 <= y <= MAP_HEIGHT:
         return None

@@ -1,14 +1,12 @@
 """A map of values by country: colours by class, dots for small countries, zoom, and names where they fit."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from fieldgate.web.charts.atlas import Place, WorldAtlas, load_atlas
+from fieldgate.web.charts.atlas import Place
 from fieldgate.web.charts.projection import MAP_HEIGHT, MAP_WIDTH, Point
 from fieldgate.web.charts.scales import ValueClass, class_of, classify
-
-__all__ = ["MapLabel", "MapMark", "MapValue", "WorldMap", "build_map", "load_atlas"]
 
 # Sizes are shares of the width of the view, so that they look the same at every zoom.
 DOT_RADIUS = 0.0065
@@ -92,18 +90,18 @@ class _View(msgspec.Struct, frozen=True):
 
 
 def build_map(
-    atlas: WorldAtlas, values: Iterable[MapValue], focus: Collection[str] = (), *, has_labels: bool = False
+    places: Mapping[str, Place], values: Iterable[MapValue], focus: Collection[str] = (), *, has_labels: bool = False
 ) -> WorldMap:
     """Make a map. `focus` has the codes of the countries to zoom to; without any, the map shows the world."""
     placed: list[tuple[MapValue, Place]] = []
     missing: list[MapValue] = []
     for value in values:
-        place = atlas.places.get(value.iso3 or "")
+        place = places.get(value.iso3 or "")
         if place is None:
             missing.append(value)
         else:
             placed.append((value, place))
-    view = _find_view([atlas.places[code] for code in focus if code in atlas.places])
+    view = _find_view([places[code] for code in focus if code in places])
     classes = classify([value.value for value, _ in placed])
     shapes: list[MapMark] = []
     dots: list[MapMark] = []

@@ -11,9 +11,10 @@ from fieldgate.http.request.request_parsing import ParsedRequest
 from fieldgate.http.response.links import encode_query
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
+from fieldgate.web.charts.atlas import load_places
 from fieldgate.web.charts.bars import ChartLink, HorizontalBar, build_bars
 from fieldgate.web.charts.timeline import Timeline, TimelineValue, build_timeline
-from fieldgate.web.charts.world_map import MapValue, WorldMap, build_map, load_atlas
+from fieldgate.web.charts.world_map import MapValue, WorldMap, build_map
 from fieldgate.web.formatting import Formatter
 
 EVENT_PATH = "/api/v2/event/"
@@ -112,7 +113,7 @@ async def build_charts(
     `kept` are parameters that these links have beside the filters.
     """
     language = request.language
-    atlas = await load_atlas()
+    places = await load_places()
     formatter = Formatter(language)
     href = _link_maker(request, kept or {})
     countries = sorted(summary["countries"], key=measure.value_of, reverse=True)
@@ -133,7 +134,7 @@ async def build_charts(
         by_country=translate(measure.by_country, language),
         by_time=translate(measure.per_month if summary["interval"] == "month" else measure.per_year, language),
         by_type=translate(measure.by_type, language),
-        map=build_map(atlas, values, focus, has_labels=bool(focus)),
+        map=build_map(places, values, focus, has_labels=bool(focus)),
         highest=[value.name for value in values[:3] if value.value > 0],
         timeline=_build_timeline(summary, measure, formatter, href),
         types=_bars(types, measure, formatter, href),

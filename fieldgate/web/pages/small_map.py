@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.web.charts.world_map import MapValue, WorldMap, build_map, load_atlas
+from fieldgate.web.charts.atlas import load_places
+from fieldgate.web.charts.world_map import MapValue, WorldMap, build_map
 from fieldgate.web.page_views import Page
 
 
@@ -35,5 +36,5 @@ async def build_small_map(page: Page, countries: Sequence[Mapping[str, Any]]) ->
     ]
     if not values:
         return None
-    world = build_map(await load_atlas(), values, focus=[value.iso3 for value in values if value.iso3])
+    world = build_map(await load_places(), values, focus=[value.iso3 for value in values if value.iso3])
     return SmallMap(**msgspec.structs.asdict(world)) if world.shapes or world.dots else None

@@ -7,8 +7,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from fieldgate.web.charts.atlas import load_atlas, world_atlas, world_svg, world_svg_digest
-from fieldgate.web.charts.outlines import NO_CODE, OWN_OUTLINES, read_territories
+from fieldgate.web.charts.atlas import (
+    NO_CODE,
+    OWN_OUTLINES,
+    read_outlines,
+    world_places,
+    world_svg,
+    world_svg_digest,
+)
 from fieldgate.web.charts.projection import MAP_HEIGHT, MAP_WIDTH, project_ring
 from fieldgate.web.static_files import StaticFiles
 
@@ -21,7 +27,7 @@ def _paths() -> dict[str, str]:
 
 
 def test_file_has_one_shape_for_each_country_with_an_outline() -> None:
-    outlined = {code for code, place in world_atlas().places.items() if place.has_outline}
+    outlined = {code for code, place in world_places().items() if place.has_outline}
     assert set(_paths()) == outlined | {NO_CODE}
     assert len(outlined) > 170
     assert {"MMR", "HUN", "SRB", "SSD", "PSE", "COD"} <= outlined
@@ -46,7 +52,7 @@ def test_every_independent_country_has_a_place() -> None:
         rows = [row for row in csv.DictReader(file) if row["independent"] == "true" and row["record_type"] == "1"]
     known = {row["iso3"] for row in rows if row["iso3"] and row["is_deprecated"] == "false"}
     assert len(known) > 185
-    assert known - set(world_atlas().places) == set()
+    assert known - set(world_places()) == set()
 
 
 @pytest.mark.parametrize("code", sorted(OWN_OUTLINES))
@@ -58,22 +64,18 @@ def test_own_outlines_are_simple_closed_areas(code: str) -> None:
 
 def test_no_outline_crosses_the_edge_of_the_map() -> None:
     """A shape that is drawn across the whole map would be a line through all of it."""
-    for territory in read_territories():
-        for ring in territory.outline:
+    for code, outline in read_outlines():
+        for ring in outline:
             xs = [x for x, _ in project_ring(ring)]
-            assert max(xs) - min(xs) < MAP_WIDTH / 2, territory.iso3
+            assert max(xs) - min(xs) < MAP_WIDTH / 2, code
 
 
 def test_somalia_and_cyprus_are_whole() -> None:
     """The package has only parts of them."""
-    places = world_atlas().places
+    places = world_places()
     assert places["SOM"].left < places["ETH"].right - 10, "the north reaches to Djibouti"
-    outline = next(each.outline for each in read_territories() if each.iso3 == "CYP")
+    outline = dict(read_outlines())["CYP"]
     assert max(y for ring in outline for _, y in ring) > 35.5
-
-
-async def test_atlas_is_loaded_once() -> None:
-    assert await load_atlas() is await load_atlas()
 
 
 def test_url_of_the_file_depends_on_its_contents() -> None:

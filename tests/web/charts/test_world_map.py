@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.web.charts.atlas import world_atlas
+from fieldgate.web.charts.atlas import world_places
 from fieldgate.web.charts.projection import MAP_HEIGHT, MAP_WIDTH
 from fieldgate.web.charts.world_map import (
     MAX_ASPECT,
@@ -15,8 +15,8 @@ from fieldgate.web.charts.world_map import (
     build_map,
 )
 
-ATLAS = world_atlas()
-codes = st.lists(st.sampled_from(sorted(ATLAS.places)), unique=True, max_size=20)
+PLACES = world_places()
+codes = st.lists(st.sampled_from(sorted(PLACES)), unique=True, max_size=20)
 
 
 def make_map(*countries: str, focus: tuple[str, ...] = (), has_labels: bool = False) -> WorldMap:
@@ -24,7 +24,7 @@ def make_map(*countries: str, focus: tuple[str, ...] = (), has_labels: bool = Fa
         MapValue(iso3=code, name=code, value=place, text=f"{code}: {place}", href="?x")
         for place, code in enumerate(countries, start=1)
     ]
-    return build_map(ATLAS, values, focus, has_labels=has_labels)
+    return build_map(PLACES, values, focus, has_labels=has_labels)
 
 
 def test_without_focus_it_shows_the_world() -> None:
@@ -82,7 +82,7 @@ def test_islands_of_the_pacific_are_together() -> None:
 @pytest.mark.parametrize("code", [None, "", "XXX", "<script>", "world", "none"])
 def test_unknown_countries_are_not_on_the_map(code: str | None) -> None:
     value = MapValue(iso3=code, name="Elsewhere", value=3, text="Elsewhere: 3")
-    found = build_map(ATLAS, [value], (code or "",))
+    found = build_map(PLACES, [value], (code or "",))
     assert (found.shapes, found.dots, found.missing) == ([], [], [value])
 
 
@@ -92,5 +92,5 @@ def test_colours_follow_the_values() -> None:
 
 
 def test_value_of_nothing_has_no_colour() -> None:
-    found = build_map(ATLAS, [MapValue(iso3="KEN", name="Kenya", value=0, text="Kenya: 0")])
+    found = build_map(PLACES, [MapValue(iso3="KEN", name="Kenya", value=0, text="Kenya: 0")])
     assert found.shapes[0].class_number == 0
