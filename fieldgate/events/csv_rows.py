@@ -35,36 +35,39 @@ from fieldgate.i18n.localized_text import LocalizedText
 from fieldgate.i18n.messages import translate
 from fieldgate.reference.reference_data import ReferenceData
 
-# Columns of CSV and XLSX files, in alphabetical order as in the live system.
-COLUMNS = (
-    "appeals.id",
-    "auto_generated",
-    "countries.id",
-    "countries.iso",
-    "countries.iso3",
-    "countries.name",
-    "countries.society_name",
-    "created_at",
-    "disaster_start_date",
-    "dtype.id",
-    "dtype.name",
-    "dtype.summary",
-    "dtype.translation_module_original_language",
-    "field_reports.id",
-    "glide",
-    "id",
-    "ifrc_severity_level",
-    "ifrc_severity_level_display",
-    "ifrc_severity_level_update_date",
-    "is_featured",
-    "is_featured_region",
-    "name",
-    "num_affected",
-    "parent_event",
-    "slug",
-    "summary",
-    "updated_at",
-)
+# Columns of CSV and XLSX files, in alphabetical order as in the live system, with their HXL hashtags (Humanitarian
+# Exchange Language 1.1). An event is a `#crisis`, its type the `#cause`. `+list` marks cells with several values.
+HXL_HASHTAGS = {
+    "appeals.id": "#meta+appeal+id+list",
+    "auto_generated": "#meta+auto",
+    "countries.id": "#country+id+list",
+    "countries.iso": "#country+code+list+v_iso2",
+    "countries.iso3": "#country+code+list+v_iso3",
+    "countries.name": "#country+list+name",
+    "countries.society_name": "#org+list+name",
+    "created_at": "#date+created",
+    "disaster_start_date": "#date+start",
+    "dtype.id": "#cause+id",
+    "dtype.name": "#cause+name",
+    "dtype.summary": "#description+cause",
+    "dtype.translation_module_original_language": "#meta+cause+lang",
+    "field_reports.id": "#meta+id+list+report",
+    "glide": "#crisis+code+v_glide",
+    "id": "#crisis+id",
+    "ifrc_severity_level": "#severity+level+num",
+    "ifrc_severity_level_display": "#severity+name",
+    "ifrc_severity_level_update_date": "#date+severity+updated",
+    "is_featured": "#meta+featured",
+    "is_featured_region": "#meta+featured+region",
+    "name": "#crisis+name",
+    "num_affected": "#affected",
+    "parent_event": "#crisis+id+parent",
+    "slug": "#meta+slug",
+    "summary": "#description+crisis",
+    "updated_at": "#date+updated",
+}
+COLUMNS = tuple(HXL_HASHTAGS)
+HASHTAG_ROW = tuple(HXL_HASHTAGS.values())
 NUMBER_COLUMNS = frozenset(("dtype.id", "id", "ifrc_severity_level", "num_affected", "parent_event"))
 
 _ESCAPE = b"\x1a"

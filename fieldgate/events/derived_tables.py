@@ -10,9 +10,9 @@ from sqlalchemy import func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db import Database, DataVersions, Timestamp, insert_rows
+from fieldgate.events.documents import build_document
 from fieldgate.events.facets import EVENT_FORMAT, event_facets, event_figures
 from fieldgate.events.model import Event, unpack
-from fieldgate.events.stored_documents import build_document
 from fieldgate.events.tables import TOPIC, WHOLE_TOPIC, documents, event_format, events, index_rows, words
 from fieldgate.reference.reference_data import fold_text
 

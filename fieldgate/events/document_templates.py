@@ -59,7 +59,8 @@ LABELS: dict[str, tuple[Message, ...]] = {
     ),
     _EPI_SOURCE: (Message("Ministry of health"), Message("WHO"), Message("OTHER")),
 }
-SEVERITY_NAMES = LABELS[SEVERITY]
+SEVERITY_NAMES, APPEAL_TYPE_NAMES = LABELS[SEVERITY], LABELS[_APPEAL_TYPE]
+VISIBILITY_NAMES = LABELS[_VISIBILITY]  # who sees an event or a report
 
 # The six numbers of people affected; `recent_affected` is the position of one of them, from 1.
 AFFECTED_FIELDS = (
@@ -80,23 +81,14 @@ _get_figures = attrgetter(*_FIGURE_FIELDS)
 _encode = msgspec.json.Encoder().encode
 
 
-def severity_label(level: int) -> Message:
-    """The name of a severity level."""
-    return LABELS[SEVERITY][level]
-
-
-def visibility_label(visibility: int) -> Message:
-    """Who sees an event or a report, in words."""
-    return LABELS[_VISIBILITY][visibility]
-
-
 def build_list_template(event: Event) -> bytes:
     """The template of the list record."""
     return _encode(list_fields(event))
 
 
 def list_fields(event: Event) -> dict[str, Any]:
-    fields = {"dtype": _type_placeholder(event), **_common_fields(event), **_text_fields(event)}
+    dtype = None if event.dtype is None else _placeholder(f"{DISASTER_TYPE}{event.dtype}")
+    fields = {"dtype": dtype, **_common_fields(event), **_text_fields(event)}
     preview = event.countries_for_preview
     if preview is not None and set(preview) != set(event.countries):  # most records stay short
         fields["countries_for_preview"] = _countries_placeholder(preview)
@@ -152,7 +144,7 @@ def _common_fields(event: Event) -> dict[str, Any]:
         "countries": _countries_placeholder(event.countries),
         "num_affected": event.num_affected,
         "ifrc_severity_level": event.ifrc_severity_level,
-        "ifrc_severity_level_display": _label_placeholder(SEVERITY, event.ifrc_severity_level),
+        "ifrc_severity_level_display": _placeholder(f"{SEVERITY}{event.ifrc_severity_level}"),
         "ifrc_severity_level_update_date": event.ifrc_severity_level_update_date,
         "glide": event.glide,
         "disaster_start_date": event.disaster_start_date,
@@ -205,12 +197,12 @@ def _appeal_records(event: Event) -> list[dict[str, Any]]:
             "code": appeal.code,
             "amount_funded": appeal.amount_funded,
             "status": appeal.status,
-            "status_display": _label_placeholder(_APPEAL_STATUS, appeal.status),
+            "status_display": _placeholder(f"{_APPEAL_STATUS}{appeal.status}"),
             "start_date": appeal.start_date,
             "end_date": appeal.end_date,
             "sector": appeal.sector,
             "atype": appeal.atype,
-            "atype_display": _label_placeholder(_APPEAL_TYPE, appeal.atype),
+            "atype_display": _placeholder(f"{_APPEAL_TYPE}{appeal.atype}"),
             "id": appeal.id,
             "translation_module_original_language": appeal.original_language,
         }
@@ -247,7 +239,7 @@ def _report_record(report: FieldReport, *, is_detail: bool) -> dict[str, Any]:
         "status": report.status,
         "is_covid_report": report.is_covid_report,
         "visibility": report.visibility,
-        "visibility_display": _label_placeholder(_VISIBILITY, report.visibility),
+        "visibility_display": _placeholder(f"{_VISIBILITY}{report.visibility}"),
         "created_at": report.created_at,
         "updated_at": report.updated_at,
         "report_date": report.report_date,
@@ -255,7 +247,7 @@ def _report_record(report: FieldReport, *, is_detail: bool) -> dict[str, Any]:
         "countries": _countries_placeholder(report.countries),
         **figures,
         "epi_figures_source_display": (
-            None if report.epi_figures_source is None else _label_placeholder(_EPI_SOURCE, report.epi_figures_source)
+            None if report.epi_figures_source is None else _placeholder(f"{_EPI_SOURCE}{report.epi_figures_source}")
         ),
         **({} if is_detail else {"recent_affected": report.recent_affected}),
         "summary": localized(report.summary, report.original_language),
@@ -274,17 +266,9 @@ def _contact_records(contacts: Sequence[Person], **extra: int) -> Any:
     return msgspec.Raw(_PERSONS_START + _encode(ordered) + _PERSONS_END)
 
 
-def _type_placeholder(event: Event) -> Any:
-    return None if event.dtype is None else _placeholder(f"{DISASTER_TYPE}{event.dtype}")
-
-
 def _countries_placeholder(ids: Iterable[int]) -> Any:
     listed = ",".join(map(str, sorted(ids)))
     return _placeholder(f"{COUNTRIES}{listed}") if listed else []
-
-
-def _label_placeholder(kind: str, value: int) -> msgspec.Raw:
-    return _placeholder(f"{kind}{value}")
 
 
 @lru_cache(MAX_CACHED_TEXTS)

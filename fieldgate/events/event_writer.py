@@ -72,7 +72,7 @@ class EventWriter:
     async def ids_by_slug(self, slugs: Sequence[str]) -> dict[str, int]:
         """The ids of the events with these slugs."""
         found: dict[str, int] = {}
-        for some in _batches(slugs):
+        for some in batches(slugs):
             rows = await self._connection.execute(select(events.c.slug, events.c.id).where(events.c.slug.in_(some)))
             found.update((row.slug, row.id) for row in rows)
         return found
@@ -86,14 +86,14 @@ class EventWriter:
         before = {id_: unpack(packed) for id_, packed in known.items()}
         await self._delete_rows(list(known))
         await self._record_deletions({id_: (event, None) for id_, event in before.items()}, version)
-        for some in _batches(list(known)):
+        for some in batches(list(known)):
             await self._connection.execute(sources.delete().where(sources.c.id.in_(some)))
         return len(known)
 
     async def _record_deletions(self, changes: Mapping[int, tuple[Event | None, Event | None]], version: int) -> None:
         """Record events that left the lists, or are hidden from some of the callers who saw them."""
         recorded: dict[int, tuple[Audience, Audience | None]] = {}
-        for some in _batches(list(changes)):
+        for some in batches(list(changes)):
             for row in await self._connection.execute(select(deleted).where(deleted.c.id.in_(some))):
                 kept = None if row.kept_visibility is None else _parse_audience(row.kept_visibility, row.kept_countries)
                 recorded[row.id] = _parse_audience(row.visibility, row.countries), kept
@@ -105,7 +105,7 @@ class EventWriter:
             kept = _list_audience(after)
             if audience and not (kept and kept.includes(audience)):
                 new[id_] = audience, kept
-        for some in _batches([id_ for id_ in recorded if new.get(id_) != recorded[id_]]):
+        for some in batches([id_ for id_ in recorded if new.get(id_) != recorded[id_]]):
             await self._connection.execute(deleted.delete().where(deleted.c.id.in_(some)))
         timestamp = now()
         rows = [
@@ -138,20 +138,20 @@ class EventWriter:
         ends = [select(events.c.is_demo).order_by(order).limit(1) for order in (events.c.id, events.c.id.desc())]
         found = {(await self._connection.execute(end)).scalar() for end in ends}
         demo_ids = set(ids).difference(existing_ids) if found == {True} else set()
-        for some in _batches(existing_ids):
+        for some in batches(existing_ids):
             rows = await self._connection.execute(select(events.c.id).where(events.c.id.in_(some), events.c.is_demo))
             demo_ids.update(rows.scalars())
         return frozenset(demo_ids)
 
     async def _load_packed(self, ids: Sequence[int]) -> dict[int, bytes]:
         found: dict[int, bytes] = {}
-        for some in _batches(ids):
+        for some in batches(ids):
             rows = await self._connection.execute(select(events.c.id, events.c.packed).where(events.c.id.in_(some)))
             found.update((row.id, bytes(row.packed)) for row in rows)
         return found
 
     async def _delete_rows(self, ids: Sequence[int]) -> None:
-        for some in _batches(ids):
+        for some in batches(ids):
             await delete_derived_rows(self._connection, some)
             await self._connection.execute(events.delete().where(events.c.id.in_(some)))
 
@@ -187,6 +187,7 @@ def _parse_audience(visibility: int, countries: str) -> Audience:
     return Audience.of(visibility, (int(id_) for id_ in countries.split(",") if id_))
 
 
-def _batches(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+def batches(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    """Parts of a sequence that are short enough for one statement."""
     for start in range(0, len(values), BATCH_SIZE):
         yield values[start : start + BATCH_SIZE]

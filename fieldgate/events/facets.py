@@ -20,8 +20,7 @@ MAX_CENTS = 2**53  # of one event, about 90 trillion francs; more is a mistake
 class Facet(NamedTuple):
     """A property of events with few values. A value is stored as the word `code` + value, such as `c123`."""
 
-    name: str
-    code: str  # short: a million events store several words each
+    code: str  # unique, and short: a million events store several words each
     values: Callable[[Event], Iterable[int | str]]
 
     def word(self, value: int | str = "") -> str:
@@ -33,35 +32,29 @@ def _flag(is_set: Callable[[Event], bool]) -> Callable[[Event], Iterable[str]]:
     return lambda event: ("",) if is_set(event) else ()
 
 
-FACETS: dict[str, Facet] = {}
-
-
-def register_facet(facet: Facet) -> Facet:
-    """Add a facet to the table; names and codes are unique."""
-    if facet.name in FACETS or any(facet.code == other.code for other in FACETS.values()):
-        raise ValueError(f"facet {facet.name} ({facet.code}) is defined already")
-    FACETS[facet.name] = facet
-    return facet
-
-
-VISIBILITY = register_facet(Facet("visibility", "v", lambda event: (int(event.visibility),)))
-SEVERITY = register_facet(Facet("severity", "s", lambda event: (event.ifrc_severity_level,)))
-COUNTRY = register_facet(Facet("country", "c", lambda event: sorted(set(event.countries))))
-APPEAL_TYPE = register_facet(
-    Facet("appeal_type", "a", lambda event: sorted({appeal.atype for appeal in event.appeals}))
+VISIBILITY = Facet("v", lambda event: (int(event.visibility),))
+SEVERITY = Facet("s", lambda event: (event.ifrc_severity_level,))
+COUNTRY = Facet("c", lambda event: sorted(set(event.countries)))
+APPEAL_TYPE = Facet("a", lambda event: sorted({appeal.atype for appeal in event.appeals}))
+DISASTER_TYPE = Facet("d", lambda event: () if event.dtype is None else (event.dtype,))
+FEATURED = Facet("f", _flag(lambda event: event.is_featured))
+FEATURED_IN_REGION = Facet("g", _flag(lambda event: event.is_featured_region))
+SOURCE = Facet(
+    "o",
+    lambda event: () if event.auto_generated_source is None else (source_value(event.auto_generated_source),),
 )
-DISASTER_TYPE = register_facet(Facet("disaster_type", "d", lambda event: () if event.dtype is None else (event.dtype,)))
-FEATURED = register_facet(Facet("featured", "f", _flag(lambda event: event.is_featured)))
-FEATURED_IN_REGION = register_facet(Facet("featured_in_region", "g", _flag(lambda event: event.is_featured_region)))
-SOURCE = register_facet(
-    Facet(
-        "source",
-        "o",
-        lambda event: () if event.auto_generated_source is None else (source_value(event.auto_generated_source),),
-    )
-)
-STATES_NUM_AFFECTED = register_facet(
-    Facet("states_num_affected", "n", _flag(lambda event: event.num_affected is not None))
+STATES_NUM_AFFECTED = Facet("n", _flag(lambda event: event.num_affected is not None))
+# Stored in this order.
+FACETS = (
+    VISIBILITY,
+    SEVERITY,
+    COUNTRY,
+    APPEAL_TYPE,
+    DISASTER_TYPE,
+    FEATURED,
+    FEATURED_IN_REGION,
+    SOURCE,
+    STATES_NUM_AFFECTED,
 )
 
 
@@ -72,7 +65,7 @@ def source_value(source: str) -> int:
 
 def event_facets(event: Event) -> str:
     """The facet words of an event, separated by spaces, as stored."""
-    return " ".join([facet.word(value) for facet in FACETS.values() for value in facet.values(event)])
+    return " ".join([facet.word(value) for facet in FACETS for value in facet.values(event)])
 
 
 class EventFigures(NamedTuple):

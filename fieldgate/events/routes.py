@@ -10,20 +10,19 @@ from msgspec import Meta
 from fieldgate.db import now
 from fieldgate.errors import Forbidden, NotFound, ValidationError
 from fieldgate.events.document_templates import build_detail_template
+from fieldgate.events.documents import RecordShape, to_flat, to_mini
 from fieldgate.events.event_writer import SlugTaken
 from fieldgate.events.export.exporter import EventExporter
-from fieldgate.events.export.file_request import FileFilters, attachment_header, file_context
+from fieldgate.events.export.file_context import FileFilters, attachment_header, file_context
 from fieldgate.events.export.serializers import FORMAT_TYPES, PAGE_FORMATS, SERIALIZERS
 from fieldgate.events.ingest.parsing import InvalidEvent
 from fieldgate.events.ingest.replace_body import MAX_BODY_BYTES, EventBody, replace_event
 from fieldgate.events.model import MAX_ID
-from fieldgate.events.record_shapes import to_flat, to_mini
 from fieldgate.events.schemas import DeletedEvent, EventDetail, EventRecord, FlatEvent, MiniEvent
 from fieldgate.events.search.event_search import EventPage, EventSearch
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.search.sql_filters import check_filters
 from fieldgate.events.store import EventStore
-from fieldgate.events.stored_documents import RecordShape
 from fieldgate.events.tables import TOPIC
 from fieldgate.events.visibility import audience_key, viewer_scope
 from fieldgate.http.injection import ClientAddress, SeenVersions
@@ -166,8 +165,8 @@ async def event_export(
     serializer = SERIALIZERS[request.format]
     context = await file_context(request, query, reference_data)
     headers = [
-        (b"content-type", serializer.content_type),
-        attachment_header(query, context, serializer.file_suffix, now().date()),
+        (b"content-type", serializer.format.content_type),
+        attachment_header(query, context, serializer.format.query_value, now().date()),
         NO_STORE,
     ]
     filters = msgspec.structs.replace(query, ordering=serializer.ordering or query.ordering)
@@ -188,17 +187,17 @@ async def event_export(
 )
 async def event_detail(
     id: str, caller: Caller, language: Language, store: EventStore, search: EventSearch, versions: SeenVersions
-) -> msgspec.Raw | VersionedRecord:
+) -> VersionedRecord:
     state = await search.current(versions)
     scope = viewer_scope(caller, state.reference_data)
     id_ = parse_integer(id)
     found = await store.find(id if id_ is None else id_)
     if found is None or not scope.can_see(found.event.visibility, found.event.countries):
         raise NotFound(Message("There is no event {id}.", id=id[:50]))
-    template = build_detail_template(found.event)
-    if found.version <= state.index_version.version:  # not written since
-        return VersionedRecord(msgspec.Raw(state.render(template, language, scope)), state.versions)
-    return msgspec.Raw(await search.render(template, language, scope))
+    if found.version > state.index_version.version:  # written since, maybe with new reference data
+        state = await search.refresh()
+    record = state.render(build_detail_template(found.event), language, scope)
+    return VersionedRecord(msgspec.Raw(record), state.versions)
 
 
 @put(

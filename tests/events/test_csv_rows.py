@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from fieldgate.events.csv_rows import COLUMNS, build_row_template
 from fieldgate.events.document_templates import build_list_template
+from fieldgate.events.documents import DocumentRenderer, RecordShape, build_document
 from fieldgate.events.model import Event
-from fieldgate.events.stored_documents import DocumentRenderer, RecordShape, build_document
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
 from fieldgate.http.response.csv_safe import decode_csv, encode_csv
 from fieldgate.i18n.languages import Language

@@ -11,13 +11,13 @@ from collections.abc import Hashable, Sequence
 from contextlib import aclosing
 
 from fieldgate.db import Snapshot
+from fieldgate.events.documents import DocumentRenderer, RecordShape
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.serializers import Chunks, EventSerializer, RecordBatches
 from fieldgate.events.search import int_arrays
 from fieldgate.events.search.event_search import EventSearch, EventState
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.search.int_arrays import Int64Array
-from fieldgate.events.stored_documents import DocumentRenderer, RecordShape
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message

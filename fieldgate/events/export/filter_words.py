@@ -7,7 +7,7 @@ file_name(filters, reference_data, Language.ENGLISH, date(2026, 11, 16))  # "eme
 from collections.abc import Callable, Iterable
 from datetime import date, datetime
 
-from fieldgate.events.document_templates import severity_label
+from fieldgate.events.document_templates import SEVERITY_NAMES
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.http.response.attachment import ascii_name, dated_name
 from fieldgate.i18n.languages import Language
@@ -35,7 +35,7 @@ def filter_words(filters: EventFilters, reference_data: ReferenceData, language:
         *_names(filters.regions__in, _REGION_NAMES, region_name),
         *_names(country_ids, reference_data.countries, lambda id_: reference_data.country_name(language, id_)),
         *_names(type_ids, reference_data.types, lambda id_: reference_data.type_name(language, id_)),
-        *_names(levels, (0, 1, 2), lambda level: translate(severity_label(level), language)),
+        *_names(levels, (0, 1, 2), lambda level: translate(SEVERITY_NAMES[level], language)),
     ]
     since = filters.disaster_start_date__gte or filters.disaster_start_date__gt
     until = filters.disaster_start_date__lte or filters.disaster_start_date__lt

@@ -8,12 +8,11 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 
 import msgspec
 
-from fieldgate.events.csv_rows import COLUMNS
+from fieldgate.events.csv_rows import COLUMNS, HASHTAG_ROW
+from fieldgate.events.documents import RecordShape
 from fieldgate.events.export import atom, geojson
 from fieldgate.events.export.file_context import FileContext
-from fieldgate.events.export.hxl import HASHTAG_ROW
 from fieldgate.events.export.xlsx import write_xlsx
-from fieldgate.events.stored_documents import RecordShape
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.pagination import PageEncoder
@@ -37,20 +36,11 @@ class EventSerializer(msgspec.Struct, frozen=True):
 
     def page_encoder(self, context: FileContext) -> PageEncoder | None:
         """What encodes a list page once the URLs of the pages around it are known."""
-        encode = self.encode_page
-        if encode is None:
+        if (encode := self.encode_page) is None:
             return None
         return lambda records, next_page, previous_page: encode(
             records, msgspec.structs.replace(context, next_page=next_page, previous_page=previous_page)
         )
-
-    @property
-    def content_type(self) -> bytes:
-        return self.format.content_type
-
-    @property
-    def file_suffix(self) -> str:
-        return self.format.query_value
 
 
 class RowFormat(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,9 +5,8 @@ import tempfile
 from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from pathlib import Path
 
-from fieldgate.events.csv_rows import COLUMNS, NUMBER_COLUMNS
+from fieldgate.events.csv_rows import COLUMNS, HASHTAG_ROW, NUMBER_COLUMNS
 from fieldgate.events.export.file_context import FileContext
-from fieldgate.events.export.hxl import HASHTAG_ROW
 from fieldgate.http.response.csv_safe import decode_csv
 
 CHUNK_BYTES = 256 * 1024

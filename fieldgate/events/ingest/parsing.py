@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, get_args, get_origin
 import msgspec
 
 from fieldgate.events.document_templates import AFFECTED_FIELDS
-from fieldgate.events.ingest.text_parsers import REQUIRED, parse_localized_text, parse_name
 from fieldgate.events.ingest.value_parsers import (
     MUST_BE_LIST,
+    REQUIRED,
     FieldContext,
     RecordContext,
     ValueParser,
@@ -25,6 +25,8 @@ from fieldgate.events.ingest.value_parsers import (
     invalid_value,
     parse_countries,
     parse_datetime,
+    parse_localized_text,
+    parse_name,
     parse_type_id,
     parse_visibility,
     scalar_parser,

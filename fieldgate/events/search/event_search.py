@@ -14,14 +14,13 @@ from pyroaring import BitMap
 
 from fieldgate.cache import BoundedCache
 from fieldgate.db import DataVersions, Snapshot
+from fieldgate.events.documents import DocumentRenderer, RecordCache, RecordShape
 from fieldgate.events.search.filters import EventFilters, FilterContext, matching_sets, ordering_terms, region_sets
 from fieldgate.events.search.index import Index, intersection
 from fieldgate.events.search.int_arrays import NOT_FOUND, Int64Array
 from fieldgate.events.search.ordering_fields import ORDERINGS, SourceOrdering
-from fieldgate.events.search.record_cache import RecordCache
 from fieldgate.events.search.sql_filters import SQL_FILTERS, SqlFilterContext
 from fieldgate.events.store import EventStore, IndexVersion, StaleIndex
-from fieldgate.events.stored_documents import DocumentRenderer, RecordShape
 from fieldgate.events.tables import TOPIC
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
@@ -278,9 +277,8 @@ class EventSearch:
 
     async def _read_snapshot(self, work: Callable[[EventState, Snapshot | None], Awaitable[Value]]) -> Value:
         async with self._snapshot_slots, self._store.open_snapshot() as snapshot:
-            async with self._update_lock:  # the first read of the snapshot: it is not older than the state
-                state = self._state = await self._updated(self._state, snapshot)
-            return await work(state, snapshot)
+            # The first read of the snapshot: it is not older than the state.
+            return await work(await self.refresh(snapshot), snapshot)
 
     async def current(self, known_versions: Sequence[int] = ()) -> EventState:
         """The current state. `known_versions` are those of events and reference data, if the caller has just asked."""
@@ -299,15 +297,11 @@ class EventSearch:
             state = self._state = self._make_state(state.index_version, state.index, reference_data, loaded_version)
         return state
 
-    async def render(self, template: bytes, language: Language, scope: ViewerScope) -> bytes:
-        """Render a template that may be newer than the index, and use newer reference data."""
-        state = await self.current()
-        try:
-            return state.render(template, language, scope)
-        except KeyError:
-            version, reference_data = await self._reference.reload()
-            newer = self._make_state(state.index_version, state.index, reference_data, version)
-            return newer.render(template, language, scope)
+    async def refresh(self, snapshot: Snapshot | None = None) -> EventState:
+        """Bring the state up to date with the database, whatever version is known here."""
+        async with self._update_lock:
+            self._state = await self._updated(self._state, snapshot)
+            return self._state
 
     async def _updated(self, state: EventState | None, snapshot: Snapshot | None = None) -> EventState:
         """The state of now, or of a snapshot of the database."""

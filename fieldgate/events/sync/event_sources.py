@@ -1,6 +1,6 @@
 """The server that each event was pulled from, and what is known about its record there."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -8,11 +8,11 @@ from sqlalchemy import ColumnElement, Select, and_, func, or_, select, true, upd
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db import upsert
+from fieldgate.events.event_writer import batches
 from fieldgate.events.sync.sync_state import SyncState
 from fieldgate.events.tables import events, sources
 
 DETAIL_MAX_AGE = timedelta(days=7)  # a detail record is requested again after this, even if the list record is the same
-BATCH_SIZE = 500  # ids in one statement
 
 
 class EventSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class MissingCandidates(msgspec.Struct, frozen=True):
 async def load_sources(connection: AsyncConnection, ids: Sequence[int]) -> dict[int, EventSource]:
     """The sources of those events that were pulled from any server."""
     found: dict[int, EventSource] = {}
-    for some in _batches(ids):
+    for some in batches(ids):
         rows = await connection.execute(select(sources).where(sources.c.id.in_(some)))
         found.update((row["id"], EventSource(**{**row, "digest": bytes(row["digest"])})) for row in rows.mappings())
     return found
@@ -55,7 +55,7 @@ async def save_sources(connection: AsyncConnection, rows: Iterable[EventSource])
 
 async def mark_listed(connection: AsyncConnection, ids: Sequence[int], state: SyncState) -> None:
     """Record that the list has these events, without having saved their records."""
-    for some in _batches(ids):
+    for some in batches(ids):
         condition = sources.c.id.in_(some), sources.c.source == state.source
         await connection.execute(update(sources).where(*condition).values(listed_in=state.walk))
 
@@ -73,7 +73,7 @@ async def find_unlisted(connection: AsyncConnection, state: SyncState) -> Missin
 async def find_deleted(connection: AsyncConnection, state: SyncState, ids: Collection[int]) -> MissingCandidates:
     """Those events of this source that the server lists as deleted."""
     found: set[int] = set()
-    for some in _batches(sorted(ids)):
+    for some in batches(sorted(ids)):
         rows = await connection.execute(_eligible_ids(state, events.c.parent_event.is_(None), events.c.id.in_(some)))
         found.update(rows.scalars())
     total = int((await connection.execute(_eligible_count(state))).scalar_one())
@@ -106,8 +106,3 @@ def _eligible_ids(state: SyncState, *conditions: ColumnElement[bool]) -> Select[
 def _eligible_count(state: SyncState) -> Select[int]:
     listable = _eligible_ids(state, events.c.parent_event.is_(None)).subquery()
     return select(func.count()).select_from(listable)
-
-
-def _batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(ids), BATCH_SIZE):
-        yield ids[start : start + BATCH_SIZE]

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from babel import Locale
 
-from fieldgate.events.document_templates import visibility_label
+from fieldgate.events.document_templates import VISIBILITY_NAMES
 from fieldgate.events.model import Visibility
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
@@ -71,7 +71,7 @@ async def load_event(page: Page, api: InternalAPI) -> Mapping[str, Any]:
         "visibility": (
             None
             if event["visibility"] == Visibility.PUBLIC
-            else translate(visibility_label(event["visibility"]), page.language)
+            else translate(VISIBILITY_NAMES[event["visibility"]], page.language)
         ),
     }
 

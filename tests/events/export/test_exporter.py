@@ -148,11 +148,11 @@ async def test_error_before_the_first_chunk_has_a_status(
 
     monkeypatch.setattr(EventStore, "documents", fail)
     for serializer in SERIALIZERS.values():
-        refused = await event_service.get(f"{EXPORT}?format={serializer.file_suffix}")
+        refused = await event_service.get(f"{EXPORT}?format={serializer.format.query_value}")
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
 
 
-@pytest.mark.parametrize("serializer", SERIALIZERS.values(), ids=lambda each: each.file_suffix)
+@pytest.mark.parametrize("serializer", SERIALIZERS.values(), ids=lambda each: each.format.query_value)
 async def test_work_is_done_in_threads(
     harness: ExportHarness, serializer: EventSerializer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

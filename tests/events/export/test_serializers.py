@@ -30,10 +30,10 @@ def test_routes_offer_what_is_registered() -> None:
     assert set(PAGE_FORMATS) < set(SERIALIZERS), "workbooks are for exports only"
 
 
-@pytest.mark.parametrize("serializer", SERIALIZERS.values(), ids=lambda each: each.file_suffix)
+@pytest.mark.parametrize("serializer", SERIALIZERS.values(), ids=lambda each: each.format.query_value)
 def test_each_is_registered_under_its_format(serializer: EventSerializer) -> None:
     assert SERIALIZERS[serializer.format] is serializer
-    assert serializer.content_type.decode().startswith(serializer.format.media_type)
+    assert serializer.format.content_type.decode().startswith(serializer.format.media_type)
 
 
 async def test_row_format_is_the_same_in_pages_and_files() -> None:

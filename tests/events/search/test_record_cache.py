@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.events.search.record_cache import RECORD_OVERHEAD_BYTES, RecordCache
+from fieldgate.events.documents import RECORD_OVERHEAD_BYTES, RecordCache
 
 BOUND = 4 * RECORD_OVERHEAD_BYTES
 
