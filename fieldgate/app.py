@@ -23,7 +23,6 @@ from fieldgate.assets.routes import asset_routes, form_routes, version_routes, w
 from fieldgate.assets.routes.form_files import FormFiles
 from fieldgate.assets.routes.unsupported_paths import UNSUPPORTED_PATH, unsupported_messages
 from fieldgate.assets.schemas import ASSETS_PATH
-from fieldgate.assets.sharing.ownership import OwnershipStore
 from fieldgate.assets.sharing.routes import (
     assignment_routes,
     batch_routes,
@@ -34,6 +33,7 @@ from fieldgate.assets.sharing.routes import (
     user_routes,
 )
 from fieldgate.assets.sharing.store import AssignmentStore
+from fieldgate.assets.sharing.transfer import OwnershipStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter

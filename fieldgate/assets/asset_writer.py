@@ -14,8 +14,7 @@ from fieldgate.assets.asset_types import COLLECTION, EMPTY, FORM_TYPES, SURVEY
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found, authorize_row
 from fieldgate.assets.content_checking import CheckedContent, ContentChecker, ContentToCheck
 from fieldgate.assets.names import strip_control_characters
-from fieldgate.assets.sharing.applying import apply_type_change
-from fieldgate.assets.sharing.model.references import InvalidReference, parse_reference
+from fieldgate.assets.sharing.changes import apply_type_change
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import TOPIC, AssetStore, NewAsset, NewVersion, summarize_collection
 from fieldgate.assets.write_schemas import (
@@ -29,6 +28,7 @@ from fieldgate.assets.write_schemas import (
 from fieldgate.db import Database, DataVersions, new_uid
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.request.body_parsing import EncodedJSON
+from fieldgate.http.request.references import InvalidReference, parse_reference
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import User
@@ -181,7 +181,7 @@ class AssetWriter:
             )
             await self._store.add_version(connection, row, version, modified_by=user.id, **changes)
             if "asset_type" in changes:
-                await apply_type_change(self._sharing.in_transaction(connection), row.uid, user)
+                await apply_type_change(self._sharing, connection, row.uid, user)
             await self._data_versions.bump(connection, TOPIC)
         return WrittenAsset(asset.uid, checked.warnings)
 

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.assets.asset_types import effective_type
 from fieldgate.assets.authorization import asset_not_found, authorize_row
-from fieldgate.assets.sharing.applying import apply_type_change
+from fieldgate.assets.sharing.changes import apply_type_change
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import TOPIC, AssetStore
 from fieldgate.assets.tables import versions
@@ -46,7 +46,7 @@ class VersionRestorer:
             changes = {"asset_type": asset_type} if has_new_type else {}
             new_uid = await self._store.copy_version(connection, asset, version, modified_by=user.id, **changes)
             if has_new_type:
-                await apply_type_change(self._sharing.in_transaction(connection), asset.uid, user)
+                await apply_type_change(self._sharing, connection, asset.uid, user)
             await self._data_versions.bump(connection, TOPIC)
             return new_uid
 

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.assets.asset_types import effective_type as _effective_type
 from fieldgate.assets.authorization import allowed_permissions_of_user
-from fieldgate.assets.sharing.applying import apply_type_change
+from fieldgate.assets.sharing.changes import apply_type_change
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import TOPIC as ASSETS
 from fieldgate.assets.store import AssetStore, NewAsset, NewVersion, summarize_collection
@@ -127,7 +127,7 @@ class ResultWriter:
 
     async def _apply_type_change(self, connection: AsyncConnection, uid: str, job: Job) -> None:
         user = User(id=job.user_id, username=job.username)
-        await apply_type_change(self._sharing.in_transaction(connection), uid, user)
+        await apply_type_change(self._sharing, connection, uid, user)
 
     async def _create_collection(self, connection: AsyncConnection, job: Job, library: Library) -> dict[str, Any]:
         if job.destination_uid is not None:

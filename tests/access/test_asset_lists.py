@@ -9,7 +9,7 @@ import pytest
 from fieldgate.assets.asset_lists import AssetLists, AssetPage
 from fieldgate.assets.list_sql import AssetSearch
 from fieldgate.assets.search_query import parse_search
-from fieldgate.assets.sharing.ownership import OwnershipStore, Transfer
+from fieldgate.assets.sharing.transfer import OwnershipStore, Transfer
 from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets
 from fieldgate.db import now

@@ -13,7 +13,7 @@ from fieldgate.assets.asset_lists import AssetLists
 from fieldgate.assets.assignments import AssignmentScope
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.list_sql import AssetSearch
-from fieldgate.assets.sharing.loading import listed_grants
+from fieldgate.assets.routes.list_records import listed_grants
 from fieldgate.assets.store import NewAsset
 from fieldgate.assets.tables import assignments
 from fieldgate.db import Database, new_uid, now

@@ -16,9 +16,9 @@ import msgspec
 
 from fieldgate.app import operations
 from fieldgate.assets.search_query import SearchSyntaxError, parse_search
-from fieldgate.assets.sharing.io import csv_table
-from fieldgate.assets.sharing.io.request_parsing import parse_assignments
-from fieldgate.assets.sharing.model.planning import ErrorCollector
+from fieldgate.assets.sharing import csv_table
+from fieldgate.assets.sharing.grant_parsing import parse_assignments
+from fieldgate.assets.sharing.planning import ErrorCollector
 from fieldgate.errors import Problem, ValidationError
 from fieldgate.events.ingest import file_loader
 from fieldgate.http.negotiation.accept_language import negotiate

@@ -32,14 +32,12 @@ from fieldgate.assets.schemas import (
     asset_path,
 )
 from fieldgate.assets.search_query import parse_search
-from fieldgate.assets.sharing.io.serializers import ASSIGNMENT_EXAMPLE
-from fieldgate.assets.sharing.loading import load_visible_asset
-from fieldgate.assets.sharing.model.grants import AssetGrants
+from fieldgate.assets.sharing.grants import AssetGrants, run_by_cost
 from fieldgate.assets.sharing.schemas import DryRunQuery
+from fieldgate.assets.sharing.serializers import ASSIGNMENT_EXAMPLE
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.visibility_sql import DISCOVERABLE
-from fieldgate.assets.work_cost import run_by_cost
 from fieldgate.http.operations import PreviewResult, delete, get, get_list
 from fieldgate.http.response.links import Link, encode
 from fieldgate.http.response.responses import API_CSP, NO_STORE, Response
@@ -159,7 +157,7 @@ async def asset_detail(
     sharing: AssignmentStore,
 ) -> Raw:
     asset = await authorizer.authorize(uid, caller)
-    return await _detail_response(asset, caller, language, store, await load_visible_asset(asset, caller, sharing))
+    return await _detail_response(asset, caller, language, store, await sharing.load_visible(asset, caller))
 
 
 @delete(

@@ -20,7 +20,7 @@ from fieldgate.assets.schemas import (
     DownloadRecord,
     asset_path,
 )
-from fieldgate.assets.sharing.model.grants import AssetGrants
+from fieldgate.assets.sharing.grants import AssetGrants
 from fieldgate.assets.visibility_sql import DISCOVERABLE, VIEW
 from fieldgate.http.response.links import Link, encode
 from fieldgate.identity import Caller

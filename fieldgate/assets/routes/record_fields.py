@@ -6,8 +6,8 @@ from fieldgate.accounts.schemas import user_path
 from fieldgate.assets.authorization import effective_user_id
 from fieldgate.assets.routes.deployment_fields import XFORM_TYPES
 from fieldgate.assets.schemas import AssignmentRecord, asset_path
-from fieldgate.assets.sharing.io.serializers import assignment_records
-from fieldgate.assets.sharing.model.grants import AssetGrants
+from fieldgate.assets.sharing.grants import AssetGrants
+from fieldgate.assets.sharing.serializers import assignment_records
 from fieldgate.http.response.links import Link
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import Caller

@@ -6,8 +6,8 @@ import msgspec
 from sqlalchemy import bindparam
 from sqlalchemy.engine import Connection
 
-from fieldgate.assets.sharing.model.grants import StoredAssignment
-from fieldgate.assets.sharing.model.planning import Action, PermissionChange
+from fieldgate.assets.sharing.grants import StoredAssignment
+from fieldgate.assets.sharing.planning import Action, PermissionChange
 from fieldgate.assets.tables import assignment_history, assignments
 from fieldgate.db import Database, Timestamp, in_values, insert_rows_sync, new_uids, now
 from fieldgate.permissions.catalogue import PARTIAL
@@ -51,7 +51,7 @@ def _deleted_ids(change: PermissionChange) -> Iterable[int]:
     before, after = change.before, change.after
     removed = (before.granted - after.granted) | (before.denied - after.denied)
     if removed:
-        for row in change.grants.scope.direct.get(change.user.id, ()):
+        for row in change.asset.scope.direct.get(change.user.id, ()):
             if isinstance(row, StoredAssignment) and row.permission in removed:
                 yield row.id
 
@@ -66,7 +66,7 @@ def _new_rows(changes: Iterable[PermissionChange], timestamp: int) -> list[Row]:
             has_filters = permission == PARTIAL and not is_denied
             rows.append(
                 {
-                    "asset_id": change.grants.id,
+                    "asset_id": change.asset.id,
                     "user_id": change.user.id,
                     "permission": permission,
                     "is_denied": is_denied,
@@ -82,7 +82,7 @@ def _new_rows(changes: Iterable[PermissionChange], timestamp: int) -> list[Row]:
 def _filter_updates(change: PermissionChange) -> Iterable[Row]:
     if not any(effect.kind is EffectKind.FILTERED for effect in change.effects) or PARTIAL not in change.after.granted:
         return
-    for row in change.grants.scope.direct[change.user.id]:
+    for row in change.asset.scope.direct[change.user.id]:
         if isinstance(row, StoredAssignment) and row.permission == PARTIAL:
             yield {"row_id": row.id, "new_filters": change.after.filters}
 
@@ -106,7 +106,7 @@ def _history_rows(changes: Iterable[PermissionChange], common: Row) -> list[Row]
                 for effect in change.effects
             ]
         for effect, values in zip(change.effects, shared, strict=True):
-            row = {**values, "asset_id": change.grants.id, "user_id": change.user.id}
+            row = {**values, "asset_id": change.asset.id, "user_id": change.user.id}
             filters = change.filters_of(effect)
             if filters is not None:
                 row["filters"] = msgspec.json.encode(filters).decode()

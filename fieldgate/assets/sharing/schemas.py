@@ -6,9 +6,15 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from fieldgate.assets.schemas import ASSETS_PATH
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.http.response.links import Link
 from fieldgate.permissions.schemas import EffectRecord, PartialRecord
+
+TAG = "Sharing"
+ASSIGNMENTS_PATH = ASSETS_PATH + "{uid}/permission-assignments/"
+BATCH_PATH = "/api/v2/permission-assignments/"
+MAX_LIST_BYTES = 4 * 1024 * 1024  # 4 MiB, of a JSON body with a list
 
 Mode = Literal["add", "replace", "remove"]
 
@@ -65,7 +71,7 @@ class TableUploadQuery(DryRunQuery, frozen=True):
 _USER = "User: URL, path or username. AnonymousUser is the public."
 _PERMISSION = "Permission: URL, path or codename."
 
-# For the OpenAPI document only: request_parsing checks the content, with its own error messages.
+# For the OpenAPI document only: grant_parsing checks the content, with its own error messages.
 _PARTIAL = {
     "type": "object",
     "properties": {

@@ -1,41 +1,38 @@
 """SQL for assignments and their history.
 
-async with store.transaction([uid]) as transaction:  # locks the asset
-    grants = await transaction.load(uid)
-    await transaction.write(Action.ASSIGN, user, changes)
+def add(transaction: SharingTransaction) -> None:
+    asset = transaction.load(uid)
+    transaction.write(Action.ASSIGN, user, changes)
+
+await store.change([uid], add)  # locks the asset
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
-from contextlib import asynccontextmanager
-from functools import cached_property
-from typing import Any, TypeVar
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cached_property, partial
+from typing import Any, ParamSpec, TypeVar
 
-from sqlalchemy import Row, select
+import msgspec
+from sqlalchemy import AdaptedConnection, ColumnElement, Select, Text, select
 from sqlalchemy.engine import Connection
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
-from fieldgate.assets.authorization import asset_not_found
+from fieldgate.assets.assignments import AssignmentScope
+from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, effective_user_id
 from fieldgate.assets.sharing.assignment_rows import AssignmentRows
-from fieldgate.assets.sharing.grants_sql import (
-    GrantsQueries,
-    StoredByUser,
-    group_assignments,
-    to_complete_grants,
-    to_grants,
-    to_grants_with_named,
-)
-from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee, owner_uids_by_permission
-from fieldgate.assets.sharing.model.planning import Action, PermissionChange, reject_oversized
+from fieldgate.assets.sharing.grants import AssetGrants, Grantee, StoredAssignment, run_by_cost
+from fieldgate.assets.sharing.planning import Action, PermissionChange, reject_oversized
 from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets, assignment_history, assignments
-from fieldgate.assets.work_cost import run_by_cost
-from fieldgate.db import Database, DataVersions, RowPage, in_values, paginate
-from fieldgate.identity import User
+from fieldgate.db import Database, DataVersions, PreparedQuery, RowPage, in_bound_list, in_values, paginate
+from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
+from fieldgate.permissions.submission_filters import Filters
 
+Params = ParamSpec("Params")
 Result = TypeVar("Result")
+StoredByUser = dict[int, list[StoredAssignment]]
 
 
 class AssignmentStore:
@@ -44,54 +41,47 @@ class AssignmentStore:
         self._data_versions = data_versions
 
     @cached_property
-    def _queries(self) -> GrantsQueries:
-        return GrantsQueries(self._database)
+    def _queries(self) -> "_Queries":
+        return _Queries(self._database)
 
-    async def find_complete(self, uid: str) -> AssetGrants | None:
-        """Return an asset with all its assignments, or None if it has too many to be read at once."""
-        rows = await self._queries.find_complete(uid)
-        if rows is None:
-            return None
-        if not rows:
-            raise asset_not_found(uid)
-        return to_complete_grants(rows)
-
-    @asynccontextmanager
-    async def transaction(
-        self, uids: Collection[str], *, read_only: bool = False
-    ) -> AsyncIterator["SharingTransaction"]:
-        """Open a transaction on some assets. Unless it is read-only, the assets are locked until it ends."""
-        opened = self._database.read_transaction() if read_only else self._database.transaction()
-        async with opened as connection:
-            if not (read_only or self._database.is_sqlite):  # SQLite has one writer at a time
-                await self._lock(connection, uids)
-            yield self.in_transaction(connection)
-
-    def in_transaction(self, connection: AsyncConnection) -> "SharingTransaction":
-        """Use an open transaction in which the assets are locked already."""
-        return SharingTransaction(self._database, self._data_versions, self._queries, connection)
-
-    async def write(self, uid: str, write: "Callable[[SharingConnection], Result]") -> Result:
-        """Lock an asset, run a short function that writes, and commit. See `Database.write`."""
+    async def change(
+        self, uids: Collection[str], work: "Callable[[SharingTransaction], Result]", *, is_dry_run: bool = False
+    ) -> Result:
+        """Run a function that changes assignments in a transaction. The assets are locked, except in a dry run."""
+        if is_dry_run:
+            return await self._read(work)
 
         def run(connection: Connection) -> Result:
-            return write(SharingConnection(self._database, self._data_versions, self._queries, connection))
+            if not self._database.is_sqlite:  # SQLite has one writer at a time
+                self._lock(connection, uids)
+            return work(self.in_transaction(connection))
 
-        if self._database.is_sqlite:
-            return await self._database.write(run)
-        async with self._database.transaction() as connection:
-            await self._lock(connection, [uid])
-            return await connection.run_sync(run)
+        return await self._database.write(run)
 
-    async def _lock(self, connection: AsyncConnection, uids: Collection[str]) -> None:
+    async def _read(self, work: "Callable[[SharingTransaction], Result]") -> Result:
+        async with self._database.read_transaction() as connection:
+            return await connection.run_sync(lambda sync_connection: work(self.in_transaction(sync_connection)))
+
+    def in_transaction(self, connection: Connection) -> "SharingTransaction":
+        """Use an open transaction. To write, the assets must be locked already."""
+        return SharingTransaction(self._database, self._data_versions, self._queries, connection)
+
+    def _lock(self, connection: Connection, uids: Collection[str]) -> None:
         """Lock collections before the assets in them, each in order of id, to avoid deadlocks."""
         columns = select(assets.c.id, assets.c.parent_id, assets.c.asset_type)
-        found = (await connection.execute(columns.where(in_values(self._database, assets.c.uid, uids)))).all()
+        found = connection.execute(columns.where(in_values(self._database, assets.c.uid, uids))).all()
         collections = {row.parent_id for row in found if row.parent_id is not None}
         collections |= {row.id for row in found if row.asset_type == "collection"}
         for ids in (collections, {row.id for row in found} - collections):
             rows = select(assets.c.id).where(in_values(self._database, assets.c.id, ids)).order_by(assets.c.id)
-            await connection.execute(rows.with_for_update())
+            connection.execute(rows.with_for_update())
+
+    async def load_visible(self, asset: AuthorizedAsset, caller: Caller) -> AssetGrants:
+        """Return an asset with the assignments that the caller can see, and perhaps others: use `visible_to`."""
+        user_ids = None if asset.may_manage else (effective_user_id(caller), asset.owner_id)
+        grants = await self._read(lambda transaction: transaction.load(asset.uid, user_ids))
+        grants.authorize(caller)
+        return grants
 
     async def get_asset_name(self, uid: str) -> str:
         async with self._database.read_transaction() as connection:
@@ -112,124 +102,44 @@ class AssignmentStore:
             return await paginate(connection, query, page, order_by=[assignment_history.c.id.desc()])
 
 
-class SharingConnection:
-    """Reads and writes assignments of one user in a function passed to `AssignmentStore.write`."""
-
-    def __init__(
-        self, database: Database, data_versions: DataVersions, queries: GrantsQueries, connection: Connection
-    ) -> None:
-        self._database = database
-        self._data_versions = data_versions
-        self._queries = queries
-        self._connection = connection
-
-    def load_with_user(self, uid: str, username: str, caller_id: int) -> tuple[AssetGrants, Grantee | None]:
-        """Return an asset with the assignments of two users and the public, and the user with a name."""
-        rows = self._queries.with_named_user.execute(
-            self._connection, uid=uid, username_key=username_key(username), caller_id=caller_id
-        )
-        if not rows:
-            raise asset_not_found(uid)
-        return to_grants_with_named(rows)
-
-    def write(self, action: Action, by: User, changes: Iterable[PermissionChange]) -> AssignmentRows:
-        """Write changes, and every effect to the history. Returns the rows."""
-        changes = [change for change in changes if change.effects]
-        rows = AssignmentRows.of(changes, action, by.id)
-        if changes:
-            reject_oversized(changes)
-            rows.write(self._connection, self._database)
-            self._data_versions.bump_sync(self._connection, TOPIC)
-        return rows
-
-
 class SharingTransaction:
     """Reads and writes assignments in one transaction."""
 
     def __init__(
-        self, database: Database, data_versions: DataVersions, queries: GrantsQueries, connection: AsyncConnection
+        self, database: Database, data_versions: DataVersions, queries: "_Queries", connection: Connection
     ) -> None:
         self._database = database
         self._data_versions = data_versions
         self._queries = queries
         self._connection = connection
 
-    async def find_grantees(self, names: Iterable[str]) -> dict[str, Grantee]:
+    def find_grantees(self, names: Iterable[str]) -> dict[str, Grantee]:
         """Return users by `username_key`, including disabled ones."""
         keys = {username_key(name) for name in names}
-        rows = await self._connection.run_sync(self._queries.users_by_name.execute, keys=list(keys))
+        rows = self._queries.users.execute(self._connection, keys=list(keys))
         return {key: Grantee(id_, username, disabled_at is None) for key, id_, username, disabled_at in rows}
 
-    async def load(self, uid: str, user_ids: Collection[int] | None = None) -> AssetGrants:
+    def load(self, uid: str, user_ids: Collection[int] | None = None) -> AssetGrants:
         """Return an asset with all its assignments, or those of some users and the public. Raise `NotFound`."""
-        found = await self.load_many([uid], user_ids)
+        found = self.load_many([uid], user_ids)
         if not found:
             raise asset_not_found(uid)
         return found[0]
 
-    async def load_many(self, uids: Collection[str], user_ids: Collection[int] | None = None) -> list[AssetGrants]:
+    def load_many(self, uids: Collection[str], user_ids: Collection[int] | None = None) -> list[AssetGrants]:
         """Like `load` for several assets, in order of id. Unknown uids are left out."""
-        found = await self._load_assets(uids)
-        asset_ids = {row.id for row in found} | {row.parent_id for row in found if row.parent_id is not None}
-        rows, grantees = await self._load_assignments(asset_ids, user_ids)
-        owners = {row.owner_id for row in found} | {row.collection_owner_id for row in found}
-        grantees |= await self._load_grantees(owners - grantees.keys() - {None})
-        return [to_grants(row, rows, grantees) for row in found]
-
-    async def find_holder_id(self, uid: str, assignment_uid: str) -> int | None:
-        """Return the id of the user who has an assignment on an asset or on its collection."""
-        found = await self._load_assets([uid])
-        for row in found:
-            asset_ids = [row.id] if row.parent_id is None else [row.id, row.parent_id]
-            query = select(assignments.c.user_id).where(
-                assignments.c.uid == assignment_uid, assignments.c.asset_id.in_(asset_ids)
-            )
-            user_id = (await self._connection.execute(query)).scalar_one_or_none()
-            if user_id is not None:
-                return int(user_id)
-            if assignment_uid in owner_uids_by_permission(uid, row.asset_type).values():
-                return int(row.owner_id)
-            of_collection = owner_uids_by_permission(row.collection_uid, "collection") if row.collection_uid else {}
-            if assignment_uid in of_collection.values():
-                return int(row.collection_owner_id)
-        return None
-
-    async def _load_assets(self, uids: Collection[str]) -> Sequence[Row[Any]]:
-        collections = assets.alias()
-        columns = (assets.c.id, assets.c.uid, assets.c.asset_type, assets.c.owner_id, assets.c.parent_id)
-        query = (
-            select(
-                *columns,
-                collections.c.uid.label("collection_uid"),
-                collections.c.owner_id.label("collection_owner_id"),
-            )
-            .outerjoin_from(assets, collections, collections.c.id == assets.c.parent_id)
-            .where(in_values(self._database, assets.c.uid, uids))
-            .order_by(assets.c.id)
-        )
-        found: Sequence[Row[Any]] = (await self._connection.execute(query)).all()  # type: ignore[assignment]
-        return found
-
-    async def _load_assignments(
-        self, asset_ids: Collection[int], user_ids: Collection[int] | None
-    ) -> tuple[dict[int, StoredByUser], dict[int, Grantee]]:
-        """Return assignments by asset and user, and the users by id."""
-        run, ids = self._connection.run_sync, list(asset_ids)
+        queries, connection = self._queries, self._connection
+        found = queries.assets.execute(connection, uids=list(uids))
+        asset_ids = list({id_ for row in found for id_ in (row[0], row[4]) if id_ is not None})
         if user_ids is None:
-            rows = await run(self._queries.assignments.execute, asset_ids=ids)
+            rows = queries.assignments.execute(connection, asset_ids=asset_ids)
         else:
             some = list({*user_ids, PUBLIC_USER_ID})
-            rows = await run(self._queries.assignments_of_users.execute, asset_ids=ids, user_ids=some)
-        return await run_by_cost(len(rows), group_assignments, rows)
+            rows = queries.assignments_of_users.execute(connection, asset_ids=asset_ids, user_ids=some)
+        stored, grantees = self.run_by_cost(len(rows), _group_assignments, rows)
+        return [_to_grants(row, stored, grantees) for row in found]
 
-    async def _load_grantees(self, user_ids: Collection[int | None]) -> dict[int, Grantee]:
-        query = select(users.c.id, users.c.username, users.c.disabled_at)
-        found = await self._connection.execute(query.where(in_values(self._database, users.c.id, user_ids)))
-        return {row.id: Grantee(row.id, row.username, row.disabled_at is None) for row in found}
-
-    async def write(
-        self, action: Action, by: User, changes: Iterable[PermissionChange], source: str | None = None
-    ) -> None:
+    def write(self, action: Action, by: User, changes: Iterable[PermissionChange], source: str | None = None) -> None:
         """Write changes, and every effect to the history. Rows that do not change keep their uid.
 
         `source` is the uid of the asset that was cloned.
@@ -238,6 +148,114 @@ class SharingTransaction:
         if not changes:
             return
         reject_oversized(changes)
-        rows = await run_by_cost(len(changes), AssignmentRows.of, changes, action, by.id, source)
-        await self._connection.run_sync(rows.write, self._database)
-        await self._data_versions.bump(self._connection, TOPIC)
+        rows = self.run_by_cost(len(changes), AssignmentRows.of, changes, action, by.id, source)
+        rows.write(self._connection, self._database)
+        self._data_versions.bump_sync(self._connection, TOPIC)
+
+    def run_by_cost(
+        self, cost: int, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+    ) -> Result:
+        """Run a function for as many assignments. For many of them, the event loop goes on while a thread runs it."""
+        adapted = self._connection.connection.dbapi_connection
+        if isinstance(adapted, AdaptedConnection):  # this runs on the event loop
+            run = partial(run_by_cost, cost, work, *args, **kwargs)
+            result: Result = adapted.run_async(lambda _: run())
+            return result
+        return work(*args, **kwargs)
+
+
+class _Queries:
+    """Statements that load assets with their assignments. They are compiled once."""
+
+    def __init__(self, database: Database) -> None:
+        self.users = PreparedQuery(
+            database,
+            select(users.c.username_key, users.c.id, users.c.username, users.c.disabled_at).where(
+                in_bound_list(database, users.c.username_key, "keys", Text)
+            ),
+        )
+        self.assets = PreparedQuery(
+            database, _select_assets().where(in_bound_list(database, assets.c.uid, "uids", Text)).order_by(assets.c.id)
+        )
+        is_on_asset = in_bound_list(database, assignments.c.asset_id, "asset_ids")
+        is_of_user = in_bound_list(database, assignments.c.user_id, "user_ids")
+        self.assignments = PreparedQuery(database, _select_assignments(is_on_asset))
+        self.assignments_of_users = PreparedQuery(database, _select_assignments(is_on_asset, is_of_user))
+
+
+def _select_assets() -> Select[Any]:
+    """Assets with their collections, and the owners of both."""
+    collections, owners, collection_owners = assets.alias(), users.alias(), users.alias()
+    return (
+        select(
+            assets.c.id,
+            assets.c.uid,
+            assets.c.asset_type,
+            assets.c.owner_id,
+            assets.c.parent_id,
+            collections.c.uid,
+            collections.c.owner_id,
+            owners.c.username,
+            owners.c.disabled_at,
+            collection_owners.c.username,
+            collection_owners.c.disabled_at,
+        )
+        .join_from(assets, owners, owners.c.id == assets.c.owner_id)
+        .outerjoin(collections, collections.c.id == assets.c.parent_id)
+        .outerjoin(collection_owners, collection_owners.c.id == collections.c.owner_id)
+    )
+
+
+def _select_assignments(*conditions: ColumnElement[bool]) -> Select[Any]:
+    query = select(
+        assignments.c.id,
+        assignments.c.uid,
+        assignments.c.asset_id,
+        assignments.c.user_id,
+        assignments.c.permission,
+        assignments.c.is_denied,
+        assignments.c.filters,
+        users.c.username,
+        users.c.disabled_at,
+    )
+    joined = query.join_from(assignments, users, users.c.id == assignments.c.user_id)
+    return joined.where(*conditions).order_by(assignments.c.id)
+
+
+def _to_grants(row: Sequence[Any], stored: dict[int, StoredByUser], grantees: dict[int, Grantee]) -> AssetGrants:
+    """Return an asset of a row, with its assignments among these. Adds the owners to `grantees`."""
+    id_, uid, asset_type, owner_id, parent_id, collection_uid, collection_owner_id = row[:7]
+    for user_id, username, disabled_at in ((owner_id, *row[7:9]), (collection_owner_id, *row[9:])):
+        if user_id is not None:
+            grantees[user_id] = Grantee(user_id, username, disabled_at is None)
+    return AssetGrants(
+        id=id_,
+        uid=uid,
+        scope=AssignmentScope(
+            asset_type=asset_type,
+            owner_id=owner_id,
+            direct=stored.get(id_, {}),
+            collection_owner_id=collection_owner_id,
+            on_collection=stored.get(parent_id, {}),
+        ),
+        collection_uid=collection_uid,
+        grantees_by_id=grantees,
+    )
+
+
+def _group_assignments(rows: Iterable[Sequence[Any]]) -> tuple[dict[int, StoredByUser], dict[int, Grantee]]:
+    """Return assignments by asset and user, and the users by id."""
+    stored: dict[int, StoredByUser] = defaultdict(lambda: defaultdict(list))
+    grantees: dict[int, Grantee] = {}
+    for id_, uid, asset_id, user_id, permission, is_denied, filters, username, disabled_at in rows:
+        if user_id not in grantees:
+            grantees[user_id] = Grantee(user_id, username, disabled_at is None)
+        parsed = None if filters is None else decode_filters(filters)
+        stored[asset_id][user_id].append(StoredAssignment(permission, bool(is_denied), parsed, id=id_, uid=uid))
+    return stored, grantees
+
+
+def decode_filters(stored: str | dict[str, Any]) -> Filters | None:
+    """The engine's connections to PostgreSQL decode JSON, the driver's own do not."""
+    filters = msgspec.json.decode(stored) if isinstance(stored, str) else stored
+    return None if filters is None else {codename: tuple(given) for codename, given in filters.items()}

@@ -4,8 +4,8 @@ import pytest
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, PUBLIC_USERNAME
 from fieldgate.assets.assignments import AssignmentScope
-from fieldgate.assets.sharing.io.serializers import assignment_records, encode_assignments
-from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee, ListedAssignment
+from fieldgate.assets.sharing.grants import AssetGrants, Grantee, ListedAssignment
+from fieldgate.assets.sharing.serializers import assignment_records, encode_assignments
 from fieldgate.http.response.links import encode
 from fieldgate.i18n.languages import Language
 from fieldgate.permissions import rules

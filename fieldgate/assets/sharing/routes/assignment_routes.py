@@ -7,13 +7,22 @@ from functools import partial
 
 from msgspec import Raw
 
-from fieldgate.accounts.store import username_key
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.list_sql import LIST_TOPICS, audience_key
 from fieldgate.assets.schemas import AssignmentRecord
-from fieldgate.assets.sharing.applying import SharingCommand, apply_changes
-from fieldgate.assets.sharing.io.request_parsing import UnresolvedGrant, parse_assignment, resolve_grantees
-from fieldgate.assets.sharing.io.serializers import (
+from fieldgate.assets.sharing.changes import SharingChange, apply_and_reload, apply_change
+from fieldgate.assets.sharing.grant_parsing import parse_assignment
+from fieldgate.assets.sharing.grants import AssetGrants, Grant, ListedAssignment, run_by_cost
+from fieldgate.assets.sharing.planning import Action, ErrorCollector, PermissionChange
+from fieldgate.assets.sharing.schemas import (
+    ASSIGNMENTS_PATH,
+    TAG,
+    AssignmentBody,
+    ChangeRecord,
+    DryRunQuery,
+    HistoryRecord,
+)
+from fieldgate.assets.sharing.serializers import (
     ASSIGNMENT_EXAMPLE,
     CHANGE_EXAMPLE,
     HISTORY_EXAMPLE,
@@ -22,15 +31,8 @@ from fieldgate.assets.sharing.io.serializers import (
     encode_changes,
     history_record,
 )
-from fieldgate.assets.sharing.loading import load_assignment, load_managed, load_visible, resolve_requests
-from fieldgate.assets.sharing.model import planning
-from fieldgate.assets.sharing.model.grants import AssetGrants, ListedAssignment, StoredAssignment
-from fieldgate.assets.sharing.model.planning import Action, ErrorCollector, GrantRequest
-from fieldgate.assets.sharing.routes.constants import ASSIGNMENTS_PATH, OWNER_PROTECTED, TAG
-from fieldgate.assets.sharing.schemas import AssignmentBody, ChangeRecord, DryRunQuery, HistoryRecord
-from fieldgate.assets.sharing.store import AssignmentStore, SharingConnection
-from fieldgate.assets.work_cost import run_by_cost
-from fieldgate.errors import Conflict
+from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
+from fieldgate.errors import NotFound
 from fieldgate.http.operations import Created, PreviewResult, delete, get, get_list, post
 from fieldgate.http.request.body_parsing import RawFields
 from fieldgate.http.request.validation import parse_struct
@@ -38,7 +40,6 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import ListResult, PageRequest
-from fieldgate.permissions.catalogue import PARTIAL
 
 
 @get(
@@ -59,7 +60,7 @@ from fieldgate.permissions.catalogue import PARTIAL
 async def assignment_list(
     uid: str, caller: Caller, language: Language, authorizer: AssetAuthorizer, store: AssignmentStore
 ) -> Raw:
-    grants = await load_visible(uid, caller, authorizer, store)
+    grants = await store.load_visible(await authorizer.authorize(uid, caller), caller)
     return await run_by_cost(grants.cost, _encode_list, grants, caller, language)
 
 
@@ -93,48 +94,22 @@ async def assignment_creation(
 ) -> Created | PreviewResult:
     (await authorizer.authorize(uid, user)).require("manage_asset")
     errors = ErrorCollector()
-    parsed = parse_assignment(parse_struct(AssignmentBody, body), errors)
+    grant = parse_assignment(parse_struct(AssignmentBody, body), errors)
+    change = SharingChange(
+        action=Action.ASSIGN,
+        by=user,
+        uids=[uid],
+        grants=[] if grant is None else [grant],
+        errors=errors,
+        is_dry_run=query.dry_run,
+    )
+    [changed], asset = await store.change([uid], partial(apply_and_reload, change=change), is_dry_run=query.dry_run)
     if query.dry_run:
-        return PreviewResult(await _preview(uid, user, parsed, errors, language, store))
-    if parsed is None:
-        raise errors.problem()
-    grants, assigned = await store.write(uid, partial(_assign, uid=uid, user=user, unresolved=parsed, errors=errors))
-    record = assignment_record(grants, assigned, language)
+        return PreviewResult(encode_changes([changed], language, is_dry_run=True))
+    wanted = changed.user, change.grants[0].permission, False
+    [assigned] = [each for each in asset.list_all() if (each.user, each.permission, each.is_inherited) == wanted]
+    record = assignment_record(asset, assigned, language)
     return Created(record, record.url)
-
-
-async def _preview(
-    uid: str,
-    user: User,
-    parsed: UnresolvedGrant | None,
-    errors: ErrorCollector,
-    language: Language,
-    store: AssignmentStore,
-) -> Raw:
-    async with store.transaction([uid], read_only=True) as transaction:
-        requests = await resolve_requests(transaction, [] if parsed is None else [parsed], errors)
-        changes = planning.plan_assign(await load_managed(transaction, uid, user, requests), requests, errors)
-    errors.raise_if_any()
-    return encode_changes(changes, language, is_dry_run=True)
-
-
-def _assign(
-    connection: SharingConnection, *, uid: str, user: User, unresolved: UnresolvedGrant, errors: ErrorCollector
-) -> tuple[AssetGrants, ListedAssignment]:
-    """Assign a permission. Returns the asset as it was before, and the assignment."""
-    grants, grantee = connection.load_with_user(uid, unresolved.user, user.id)
-    grants.authorize(user).require("manage_asset")
-    grantees = {} if grantee is None else {username_key(unresolved.user): grantee}
-    requests = resolve_grantees([unresolved], grantees, errors)
-    changes = planning.plan_assign(grants, requests, errors)
-    errors.raise_if_any()
-    written = connection.write(Action.ASSIGN, user, changes)
-    [request], [change] = requests, changes
-    before = grants.scope.direct.get(request.user.id, ())
-    uids = {row.permission: row.uid for row in before if isinstance(row, StoredAssignment) and not row.is_denied}
-    uids |= {str(row["permission"]): str(row["uid"]) for row in written.new if not row["is_denied"]}
-    filters = change.after.filters if request.permission == PARTIAL else None
-    return grants, ListedAssignment(uids[request.permission], request.user, request.permission, filters)
 
 
 @get_list(
@@ -167,10 +142,16 @@ async def assignment_history(
 async def assignment_detail(
     uid: str, assignment: str, caller: Caller, language: Language, authorizer: AssetAuthorizer, store: AssignmentStore
 ) -> AssignmentRecord:
-    await authorizer.authorize(uid, caller)
-    async with store.transaction([uid], read_only=True) as transaction:
-        grants, found = await load_assignment(transaction, uid, assignment, caller)
-    return assignment_record(grants, found, language)
+    grants = await store.load_visible(await authorizer.authorize(uid, caller), caller)
+    return assignment_record(grants, _find(grants, assignment, caller), language)
+
+
+def _find(grants: AssetGrants, assignment_uid: str, caller: Caller) -> ListedAssignment:
+    """Return an assignment that the caller can see."""
+    for assignment in grants.visible_to(caller):
+        if assignment.uid == assignment_uid:
+            return assignment
+    raise NotFound(Message("There is no assignment {uid}.", uid=assignment_uid[:50]))
 
 
 @delete(
@@ -195,16 +176,23 @@ async def assignment_deletion(
     store: AssignmentStore,
 ) -> PreviewResult | None:
     await authorizer.authorize(uid, user)
-    errors = ErrorCollector()
-    command = SharingCommand(action=Action.REMOVE, user=user, is_dry_run=query.dry_run)
-    async with store.transaction([uid], read_only=query.dry_run) as transaction:
-        grants, found = await load_assignment(transaction, uid, assignment, user)
-        if found.user.id != user.id or grants.scope.owner_id == user.id:
-            grants.authorize(user).require("manage_asset")
-        if found.user.id == grants.scope.owner_id:
-            raise Conflict(OWNER_PROTECTED)
-        changes = planning.plan_remove(grants, [GrantRequest(found.user, found.permission)], errors)
-        await apply_changes(transaction, command, changes, errors)
+
+    def remove(transaction: SharingTransaction) -> list[PermissionChange]:
+        grants = transaction.load(uid)
+        grants.authorize(user)
+        found = _find(grants, assignment, user)
+        change = SharingChange(
+            action=Action.REMOVE,
+            by=user,
+            uids=[uid],
+            grants=[Grant(found.user.username, found.permission)],
+            errors=ErrorCollector(),
+            is_dry_run=query.dry_run,
+            allows_own=True,
+        )
+        return apply_change(transaction, change)
+
+    changes = await store.change([uid], remove, is_dry_run=query.dry_run)
     return PreviewResult(encode_changes(changes, language, is_dry_run=True)) if query.dry_run else None
 
 

@@ -1,32 +1,32 @@
 """`/api/v2/permission-assignments/`: assign or remove permissions for many users on many assets in one transaction."""
 
-from collections.abc import Iterable, Mapping, Sequence
-
-import msgspec
 from msgspec import Raw
 
 from fieldgate.accounts.store import username_key
-from fieldgate.assets.authorization import asset_not_found
-from fieldgate.assets.sharing.applying import SharingCommand, apply_changes
-from fieldgate.assets.sharing.io.request_parsing import (
+from fieldgate.assets.sharing.changes import SharingChange, change_assignments
+from fieldgate.assets.sharing.grant_parsing import (
     MAX_ITEMS,
     lacks_filters,
+    parse_asset,
     parse_partial_permissions,
     parse_permission,
     parse_user,
     too_many_message,
-    user_not_found_message,
 )
-from fieldgate.assets.sharing.io.serializers import CHANGE_EXAMPLE, encode_changes
-from fieldgate.assets.sharing.model import planning
-from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee
-from fieldgate.assets.sharing.model.planning import Action, ErrorCollector, GrantRequest, PermissionChange, Planner
-from fieldgate.assets.sharing.model.references import InvalidReference, parse_reference
-from fieldgate.assets.sharing.routes.constants import BATCH_PATH, MAX_LIST_BYTES, TAG
-from fieldgate.assets.sharing.schemas import ChangeRecord, DryRunQuery, ManyAdded, ManyRemoved
-from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
-from fieldgate.assets.work_cost import run_by_cost
-from fieldgate.errors import BadRequest, Conflict, Forbidden
+from fieldgate.assets.sharing.grants import Grant, run_by_cost
+from fieldgate.assets.sharing.planning import Action, ErrorCollector
+from fieldgate.assets.sharing.schemas import (
+    BATCH_PATH,
+    MAX_LIST_BYTES,
+    TAG,
+    ChangeRecord,
+    DryRunQuery,
+    ManyAdded,
+    ManyRemoved,
+)
+from fieldgate.assets.sharing.serializers import CHANGE_EXAMPLE, encode_changes
+from fieldgate.assets.sharing.store import AssignmentStore
+from fieldgate.errors import BadRequest
 from fieldgate.http.operations import ResponseKind, operation
 from fieldgate.http.request.body_parsing import JSONObject
 from fieldgate.http.request.validation import parse_struct
@@ -35,11 +35,8 @@ from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import User
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
-from fieldgate.permissions.submission_filters import Filters
 
 MAX_ROWS = 20_000  # written by one request
-
-_BATCH_FIELDS = {"user": "users", "permission": "permissions"}  # by the field of a single assignment
 
 
 @operation(
@@ -61,9 +58,8 @@ _BATCH_FIELDS = {"user": "users", "permission": "permissions"}  # by the field o
 async def many_added(
     user: User, body: JSONObject, query: DryRunQuery, language: Language, store: AssignmentStore
 ) -> Raw:
-    command = SharingCommand(action=Action.ASSIGN, user=user, is_dry_run=query.dry_run)
     parsed = parse_struct(ManyAdded, _validate_lists(body))
-    return await _apply_batch(command, parsed, language, store)
+    return await _change_many(Action.ASSIGN, user, parsed, query, language, store)
 
 
 @operation(
@@ -85,9 +81,8 @@ async def many_added(
 async def many_removed(
     user: User, body: JSONObject, query: DryRunQuery, language: Language, store: AssignmentStore
 ) -> Raw:
-    command = SharingCommand(action=Action.REMOVE, user=user, is_dry_run=query.dry_run)
     parsed = parse_struct(ManyRemoved, _validate_lists(body))
-    return await _apply_batch(command, parsed, language, store)
+    return await _change_many(Action.REMOVE, user, parsed, query, language, store)
 
 
 def _validate_lists(body: JSONObject) -> JSONObject:
@@ -105,19 +100,18 @@ def _validate_lists(body: JSONObject) -> JSONObject:
     return body
 
 
-class _BatchRequest(msgspec.Struct, frozen=True):
-    """A parsed body, without duplicates. Names and permissions that are invalid are None; `errors` reports them."""
+async def _change_many(
+    action: Action, user: User, body: ManyRemoved, query: DryRunQuery, language: Language, store: AssignmentStore
+) -> Raw:
+    size = len(body.assets) + len(body.users) + len(body.permissions)
+    change = await run_by_cost(size, _parse_batch, action, user, body, query)
+    changes = await change_assignments(store, change)
+    return await run_by_cost(len(changes), encode_changes, changes, language, is_dry_run=query.dry_run)
 
-    uids: list[str]
-    usernames: list[str | None]
-    permissions: list[str | None]
-    filters: Filters | None
-    errors: ErrorCollector
 
-
-def _parse_batch(body: ManyRemoved) -> _BatchRequest:
+def _parse_batch(action: Action, user: User, body: ManyRemoved, query: DryRunQuery) -> SharingChange:
     errors = ErrorCollector()
-    assets = [_parse_uid(text, errors) for text in dict.fromkeys(body.assets)]
+    assets = [parse_asset(text, "assets", errors) for text in dict.fromkeys(body.assets)]
     names = [parse_user(text, "users", errors) for text in dict.fromkeys(body.users)]
     permissions = [parse_permission(text, "permissions", errors) for text in dict.fromkeys(body.permissions)]
     filters = None
@@ -126,16 +120,31 @@ def _parse_batch(body: ManyRemoved) -> _BatchRequest:
     uids = list(dict.fromkeys(uid for uid in assets if uid is not None))
     if len(uids) < len(set(assets)):  # permissions on the other assets do not matter then
         errors.raise_if_any()
-    return _BatchRequest(uids, names, list(dict.fromkeys(permissions)), filters, errors)
+    usernames = {username_key(name): name for name in names if name is not None}
+    known = list(dict.fromkeys(each for each in permissions if each is not None))
+    _reject_oversized(action, len(uids) * len(usernames), known)
+    valid: list[str | None] = [each for each in known if action is Action.REMOVE or not lacks_filters(each, filters)]
+    return SharingChange(
+        action=action,
+        by=user,
+        uids=uids,
+        grants=[
+            Grant(name, each, filters if each == PARTIAL else None, is_valid=each is not None)
+            for name in usernames.values()
+            for each in valid or [None]
+        ],
+        errors=errors,
+        is_dry_run=query.dry_run,
+        names_assets=True,
+        field_names={"user": "users", "permission": "permissions"},
+    )
 
 
-def _reject_oversized(batch: _BatchRequest, action: Action) -> None:
+def _reject_oversized(action: Action, users_on_assets: int, permissions: list[str]) -> None:
     """Limit the rows to write: assets x users x permissions, with those that they imply."""
-    permissions = [each for each in batch.permissions if each is not None]
     expand = rules.with_implied if action is Action.ASSIGN else rules.with_dependent
     rows_per_user = max(len(expand(permissions, asset_type)) for asset_type in rules.ASSIGNABLE)
-    users = len({username_key(name) for name in batch.usernames if name is not None})
-    count = len(batch.uids) * users * max(rows_per_user, 1)
+    count = users_on_assets * max(rows_per_user, 1)
     if count > MAX_ROWS:
         raise BadRequest(
             PluralMessage(
@@ -147,102 +156,6 @@ def _reject_oversized(batch: _BatchRequest, action: Action) -> None:
                 most=MAX_ROWS,
             )
         )
-
-
-_PLANNERS: dict[Action, Planner] = {Action.ASSIGN: planning.plan_assign, Action.REMOVE: planning.plan_remove}
-
-
-async def _apply_batch(command: SharingCommand, body: ManyRemoved, language: Language, store: AssignmentStore) -> Raw:
-    size = len(body.assets) + len(body.users) + len(body.permissions)
-    batch = await run_by_cost(size, _parse_batch, body)
-    _reject_oversized(batch, command.action)
-    async with store.transaction(batch.uids, read_only=command.is_dry_run) as transaction:
-        grantees = await transaction.find_grantees(name for name in batch.usernames if name is not None)
-        all_grants = await _load_managed(
-            transaction, command.user, batch.uids, [grantee.id for grantee in grantees.values()]
-        )
-        requests = _grant_requests(batch, grantees, command.action)
-        if command.action is Action.REMOVE:
-            _reject_owners(all_grants, {request.user.id: request.user for request in requests})
-        cost = len(all_grants) * len(requests)
-        plan = _PLANNERS[command.action]
-        changes = await run_by_cost(cost, _plan_all, all_grants, requests, batch.errors, plan)
-        await apply_changes(transaction, command, changes, batch.errors)
-    return await run_by_cost(cost, encode_changes, changes, language, is_dry_run=command.is_dry_run)
-
-
-def _grant_requests(batch: _BatchRequest, grantees: Mapping[str, Grantee], action: Action) -> list[GrantRequest]:
-    permissions = [
-        permission
-        for permission in batch.permissions
-        if permission is not None and not (action is Action.ASSIGN and lacks_filters(permission, batch.filters))
-    ]
-    return [
-        GrantRequest(grantee, permission, batch.filters if permission == PARTIAL else None)
-        for grantee in _active_grantees(batch.usernames, grantees, batch.errors)
-        for permission in permissions
-    ]
-
-
-def _reject_owners(all_grants: Iterable[AssetGrants], grantees: Mapping[int, Grantee]) -> None:
-    for grants in all_grants:
-        if owner := grantees.get(grants.scope.owner_id):
-            raise Conflict(
-                Message(
-                    "{user} owns the asset {uid}, and an owner's permissions cannot be removed.",
-                    user=owner.username,
-                    uid=grants.uid,
-                )
-            )
-
-
-async def _load_managed(
-    transaction: SharingTransaction, user: User, uids: Sequence[str], user_ids: Sequence[int]
-) -> list[AssetGrants]:
-    """Return the assets. Raise an error that names the first one that the user does not manage."""
-    found = {grants.uid: grants for grants in await transaction.load_many(uids, [user.id, *user_ids])}
-    for uid in uids:
-        if uid not in found:
-            raise asset_not_found(uid)
-        if "manage_asset" not in found[uid].authorize(user).allowed:
-            raise Forbidden(Message("You do not manage the asset {uid}.", uid=uid))
-    return [found[uid] for uid in uids]
-
-
-def _parse_uid(text: str, errors: ErrorCollector) -> str | None:
-    try:
-        return parse_reference("assets", text)
-    except InvalidReference as invalid:
-        errors.add("assets", invalid.message)
-        return None
-
-
-def _active_grantees(
-    names: Iterable[str | None], grantees: Mapping[str, Grantee], errors: ErrorCollector
-) -> list[Grantee]:
-    """Return each user once. A disabled user counts as unknown."""
-    found: dict[Grantee, None] = {}
-    for name in names:
-        grantee = None if name is None else grantees.get(username_key(name))
-        if grantee is not None and grantee.is_active:
-            found[grantee] = None
-        elif name is not None:
-            errors.add("users", user_not_found_message(name))
-    return list(found)
-
-
-def _plan_all(
-    all_grants: Iterable[AssetGrants], requests: Sequence[GrantRequest], errors: ErrorCollector, plan: Planner
-) -> list[PermissionChange]:
-    """Plan the requests on every asset. Errors name the asset."""
-    changes: list[PermissionChange] = []
-    for grants in all_grants:
-        own_errors = ErrorCollector()
-        changes += plan(grants, requests, own_errors)
-        for field, message in own_errors.items():
-            with_asset = Message("{message} (asset {uid})", message=message, uid=grants.uid)
-            errors.add(_BATCH_FIELDS.get(field, field), with_asset)
-    return changes
 
 
 OPERATIONS = (many_added, many_removed)

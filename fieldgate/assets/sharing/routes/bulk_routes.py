@@ -1,35 +1,27 @@
 """`…/permission-assignments/bulk/` and `clone/`: replace or remove many assignments of an asset in one request."""
 
-from collections.abc import Sequence
+from functools import partial
 
 from msgspec import Raw
 
-from fieldgate.accounts.store import username_key
-from fieldgate.assets.authorization import AssetAuthorizer, asset_not_found
+from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.schemas import AssignmentRecord
-from fieldgate.assets.sharing.applying import SharingCommand, apply_changes
-from fieldgate.assets.sharing.io.request_parsing import (
+from fieldgate.assets.sharing.changes import SharingChange, apply_and_reload, change_assignments
+from fieldgate.assets.sharing.grant_parsing import (
     estimate_parse_cost,
     parse_assignments,
+    parse_field,
     parse_partial_permissions,
     parse_permission,
     parse_user,
     too_many_message,
-    user_not_found_message,
 )
-from fieldgate.assets.sharing.io.serializers import (
-    ASSIGNMENT_EXAMPLE,
-    CHANGE_EXAMPLE,
-    encode_assignments,
-    encode_changes,
-)
-from fieldgate.assets.sharing.loading import load_managed, resolve_requests
-from fieldgate.assets.sharing.model import planning
-from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee
-from fieldgate.assets.sharing.model.planning import Action, ErrorCollector, GrantRequest
-from fieldgate.assets.sharing.model.references import InvalidReference, parse_reference
-from fieldgate.assets.sharing.routes.constants import ASSIGNMENTS_PATH, MAX_LIST_BYTES, OWNER_PROTECTED, TAG
+from fieldgate.assets.sharing.grants import AssetGrants, Grant, run_by_cost
+from fieldgate.assets.sharing.planning import Action, ErrorCollector, PermissionChange
 from fieldgate.assets.sharing.schemas import (
+    ASSIGNMENTS_PATH,
+    MAX_LIST_BYTES,
+    TAG,
     AssignmentBody,
     ChangeRecord,
     ClearBody,
@@ -37,15 +29,21 @@ from fieldgate.assets.sharing.schemas import (
     DryRunQuery,
     UserPermissionsBody,
 )
+from fieldgate.assets.sharing.serializers import (
+    ASSIGNMENT_EXAMPLE,
+    CHANGE_EXAMPLE,
+    encode_assignments,
+    encode_changes,
+)
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
-from fieldgate.assets.work_cost import run_by_cost
-from fieldgate.errors import Conflict, Forbidden, ValidationError
+from fieldgate.errors import Forbidden, ValidationError
 from fieldgate.http.operations import PreviewResult, ResponseKind, delete, operation, patch
 from fieldgate.http.request.body_parsing import JSONArray, RawFields
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
+from fieldgate.permissions.catalogue import PARTIAL
 
 MAX_PERMISSIONS = 100  # in one list; there are ten
 
@@ -79,11 +77,17 @@ async def assignment_replacement(
     (await authorizer.authorize(uid, user)).require("manage_asset")
     errors = ErrorCollector()
     parsed = await run_by_cost(estimate_parse_cost(body), parse_assignments, body, errors)
-    command = SharingCommand(action=Action.REPLACE, user=user, is_dry_run=query.dry_run)
-    async with store.transaction([uid], read_only=query.dry_run) as transaction:
-        requests = await resolve_requests(transaction, parsed, errors)
-        grants = await load_managed(transaction, uid, user)
-        return await _replace_all(transaction, command, grants, requests, errors, language)
+    change = SharingChange(
+        action=Action.REPLACE,
+        by=user,
+        uids=[uid],
+        grants=parsed,
+        errors=errors,
+        is_dry_run=query.dry_run,
+        replaces_all_users=True,
+    )
+    changes, asset = await store.change([uid], partial(apply_and_reload, change=change), is_dry_run=query.dry_run)
+    return await _encode_replaced(changes, asset, language, is_dry_run=query.dry_run)
 
 
 @patch(
@@ -109,36 +113,35 @@ async def user_permissions_replacement(
     store: AssignmentStore,
 ) -> Raw:
     (await authorizer.authorize(uid, user)).require("manage_asset")
-    fields = parse_struct(UserPermissionsBody, body)
     errors = ErrorCollector()
-    name = parse_user(fields.user, "user", errors)
-    permissions = _parse_permissions(fields.permissions, errors)
-    filters = parse_partial_permissions(permissions, fields.partial_permissions, "partial_permissions", errors)
-    command = SharingCommand(action=Action.REPLACE, user=user, is_dry_run=query.dry_run)
-    async with store.transaction([uid], read_only=query.dry_run) as transaction:
-        grants, grantee = await _load_with_grantee(transaction, uid, user, name)
-        grants.authorize(user).require("manage_asset")
-        if name is not None and (grantee is None or not grantee.is_active):
-            errors.add("user", user_not_found_message(name))
-        errors.raise_if_any()  # in the names, before the rules look at them
-        known = [each for each in permissions if each is not None]
-        changes = [] if grantee is None else planning.plan_replace_user(grants, grantee, known, filters, errors)
-        await apply_changes(transaction, command, changes, errors)
+    change = SharingChange(
+        action=Action.REPLACE,
+        by=user,
+        uids=[uid],
+        grants=_parse_user_permissions(parse_struct(UserPermissionsBody, body), errors),
+        errors=errors,
+        is_dry_run=query.dry_run,
+        field_names={"permission": "permissions"},
+    )
+    changes = await change_assignments(store, change)
     return encode_changes(changes, language, is_dry_run=query.dry_run)
 
 
-async def _load_with_grantee(
-    transaction: SharingTransaction, uid: str, user: User, name: str | None
-) -> tuple[AssetGrants, Grantee | None]:
-    """Return an asset with the assignments of the caller and of the user with a name, and that user."""
-    grantee = None if name is None else (await transaction.find_grantees([name])).get(username_key(name))
-    return await transaction.load(uid, [user.id] if grantee is None else [user.id, grantee.id]), grantee
-
-
-def _parse_permissions(given: Sequence[str], errors: ErrorCollector) -> list[str | None]:
-    if len(given) > MAX_PERMISSIONS:
+def _parse_user_permissions(body: UserPermissionsBody, errors: ErrorCollector) -> list[Grant]:
+    if len(body.permissions) > MAX_PERMISSIONS:
         raise ValidationError({"permissions": [too_many_message(MAX_PERMISSIONS)]})
-    return [parse_permission(each, "permissions", errors) for each in given]
+    username = parse_user(body.user, "user", errors)
+    permissions = [parse_permission(each, "permissions", errors) for each in body.permissions]
+    filters = parse_partial_permissions(permissions, body.partial_permissions, "partial_permissions", errors)
+    if username is None:
+        return []
+    if errors:
+        return [Grant(username, None, is_valid=False)]
+    granted = sorted({each for each in permissions if each is not None})
+    return [
+        Grant(username, None),
+        *(Grant(username, each, filters if each == PARTIAL else None) for each in granted),
+    ]
 
 
 @delete(
@@ -162,16 +165,17 @@ async def assignment_clearing(
 ) -> PreviewResult | None:
     asset = await authorizer.authorize(uid, user)
     name = _parse_username(parse_struct(ClearBody, body).username, is_needed="manage_asset" in asset.allowed)
-    errors = ErrorCollector()
-    command = SharingCommand(action=Action.REMOVE_ALL, user=user, is_dry_run=query.dry_run)
-    async with store.transaction([uid], read_only=query.dry_run) as transaction:
-        grants, grantee = await _load_with_grantee(transaction, uid, user, name)
-        if grantee is None or grantee.id != user.id:
-            grants.authorize(user).require("manage_asset")
-        if grantee is not None and grantee.id == grants.scope.owner_id:
-            raise Conflict(OWNER_PROTECTED)
-        changes = [] if grantee is None else planning.plan_remove_all(grants, grantee, errors, field="username")
-        await apply_changes(transaction, command, changes, errors)
+    change = SharingChange(
+        action=Action.REMOVE_ALL,
+        by=user,
+        uids=[uid],
+        grants=[Grant(name, None)],
+        errors=ErrorCollector(),
+        is_dry_run=query.dry_run,
+        allows_own=True,
+        field_names={"user": "username", "permission": "username"},
+    )
+    changes = await change_assignments(store, change)
     return PreviewResult(encode_changes(changes, language, is_dry_run=True)) if query.dry_run else None
 
 
@@ -180,10 +184,7 @@ def _parse_username(text: str, *, is_needed: bool) -> str:
         if not is_needed:  # this caller can only remove their own permissions, whatever name is missing
             raise Forbidden
         raise ValidationError({"username": [Message("This field is required.")]})
-    try:
-        return parse_reference("users", text)
-    except InvalidReference as invalid:
-        raise ValidationError({"username": [invalid.message]}) from None
+    return parse_field("username", "users", text)
 
 
 @patch(
@@ -212,46 +213,43 @@ async def assignment_cloning(
     (await authorizer.authorize(uid, user)).require("manage_asset")
     source_uid = _parse_source(parse_struct(CloneBody, body).clone_from, uid)
     await authorizer.authorize(source_uid, user)
-    command = SharingCommand(action=Action.CLONE, user=user, is_dry_run=query.dry_run, source_uid=source_uid)
-    async with store.transaction([uid, source_uid], read_only=query.dry_run) as transaction:
-        by_uid = {grants.uid: grants for grants in await transaction.load_many([uid, source_uid])}
-        for each in (uid, source_uid):
-            if each not in by_uid:
-                raise asset_not_found(each)
-            by_uid[each].authorize(user)
-        target = by_uid[uid]
-        target.authorize(user).require("manage_asset")
-        requests = planning.clone_requests(by_uid[source_uid], target, user)
-        return await _replace_all(transaction, command, target, requests, ErrorCollector(), language)
+
+    def clone(transaction: SharingTransaction) -> tuple[list[PermissionChange], AssetGrants]:
+        target, source = transaction.load(uid, [user.id]), transaction.load(source_uid)
+        target.authorize(user)
+        source.authorize(user)
+        # Only assignments that the caller can see, so that cloning does not disclose the others.
+        visible = [each for each in source.visible_to(user) if each.user.id != target.scope.owner_id]
+        change = SharingChange(
+            action=Action.CLONE,
+            by=user,
+            uids=[uid],
+            grants=[Grant(each.user.username, each.permission, each.filters) for each in visible],
+            errors=ErrorCollector(),
+            is_dry_run=query.dry_run,
+            replaces_all_users=True,
+            source_uid=source_uid,
+        )
+        return apply_and_reload(transaction, change)
+
+    changes, asset = await store.change([uid, source_uid], clone, is_dry_run=query.dry_run)
+    return await _encode_replaced(changes, asset, language, is_dry_run=query.dry_run)
 
 
 def _parse_source(text: str, target_uid: str) -> str:
-    try:
-        uid = parse_reference("assets", text)
-    except InvalidReference as invalid:
-        raise ValidationError({"clone_from": [invalid.message]}) from None
+    uid = parse_field("clone_from", "assets", text)
     if uid == target_uid:
         message = Message("This is the asset itself: nothing would change. Name another one.")
         raise ValidationError({"clone_from": [message]})
     return uid
 
 
-async def _replace_all(
-    transaction: SharingTransaction,
-    command: SharingCommand,
-    grants: AssetGrants,
-    requests: Sequence[GrantRequest],
-    errors: ErrorCollector,
-    language: Language,
+async def _encode_replaced(
+    changes: list[PermissionChange], asset: AssetGrants, language: Language, *, is_dry_run: bool
 ) -> Raw:
-    cost = grants.cost + planning.estimate_cost(requests)
-    changes = await run_by_cost(cost, planning.plan_replace, grants, requests, errors)
-    await apply_changes(transaction, command, changes, errors)
-    if command.is_dry_run:
-        return await run_by_cost(cost, encode_changes, changes, language, is_dry_run=True)
-    if any(change.effects for change in changes):
-        grants = await transaction.load(grants.uid)
-    return await run_by_cost(grants.cost, _encode_all, grants, language)
+    if is_dry_run:
+        return await run_by_cost(len(changes), encode_changes, changes, language, is_dry_run=True)
+    return await run_by_cost(asset.cost, _encode_all, asset, language)
 
 
 def _encode_all(grants: AssetGrants, language: Language) -> Raw:

@@ -9,9 +9,8 @@ from fieldgate.accounts.schemas import user_path
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.schemas import asset_path
-from fieldgate.assets.sharing.io.request_parsing import user_not_found_message
-from fieldgate.assets.sharing.model.references import InvalidReference, ReferenceKind, parse_reference
-from fieldgate.assets.sharing.routes.constants import ASSIGNMENTS_PATH, TAG
+from fieldgate.assets.sharing.grant_parsing import parse_field, user_not_found_message
+from fieldgate.assets.sharing.schemas import ASSIGNMENTS_PATH, TAG
 from fieldgate.errors import Forbidden, ValidationError
 from fieldgate.http.operations import get
 from fieldgate.i18n.languages import Language
@@ -93,8 +92,8 @@ async def assignment_explanation(
 
 def _parse_question(query: ExplanationFilters) -> tuple[str, str]:
     """Return the username and the codename of the permission."""
-    username = _parse_field("user", "users", query.user)
-    permission = _parse_field("permission", "permissions", query.permission)
+    username = parse_field("user", "users", query.user)
+    permission = parse_field("permission", "permissions", query.permission)
     if permission not in BY_CODENAME:
         raise ValidationError(
             {"permission": [Message("There is no permission {codename}.", codename=permission[:100])]}
@@ -105,13 +104,6 @@ def _parse_question(query: ExplanationFilters) -> tuple[str, str]:
 def _has_any(state: PermissionState) -> bool:
     """Whether the user has, or is denied, permissions other than the public's."""
     return bool(state.is_owner or state.granted or state.denied or state.collection)
-
-
-def _parse_field(field: str, kind: ReferenceKind, text: str) -> str:
-    try:
-        return parse_reference(kind, text)
-    except InvalidReference as invalid:
-        raise ValidationError({field: [invalid.message]}) from None
 
 
 OPERATIONS = (assignment_explanation,)

@@ -5,19 +5,15 @@ from datetime import date
 from msgspec import Raw
 
 from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.assets.sharing.applying import SharingCommand, apply_changes
-from fieldgate.assets.sharing.io.csv_table import MAX_TABLE_BYTES, parse_table, write_table
-from fieldgate.assets.sharing.io.serializers import CHANGE_EXAMPLE, encode_changes
-from fieldgate.assets.sharing.loading import load_managed, load_visible, resolve_requests
-from fieldgate.assets.sharing.model import planning
-from fieldgate.assets.sharing.model.grants import AssetGrants
-from fieldgate.assets.sharing.model.planning import Action, ErrorCollector, Planner
-from fieldgate.assets.sharing.routes.constants import ASSIGNMENTS_PATH, OWNER_PROTECTED, TAG
-from fieldgate.assets.sharing.schemas import ChangeRecord, TableBody, TableUploadQuery
+from fieldgate.assets.sharing.changes import SharingChange, change_assignments
+from fieldgate.assets.sharing.csv_table import MAX_TABLE_BYTES, parse_table, write_table
+from fieldgate.assets.sharing.grants import AssetGrants, run_by_cost
+from fieldgate.assets.sharing.planning import Action, ErrorCollector
+from fieldgate.assets.sharing.schemas import ASSIGNMENTS_PATH, TAG, ChangeRecord, TableBody, TableUploadQuery
+from fieldgate.assets.sharing.serializers import CHANGE_EXAMPLE, encode_changes
 from fieldgate.assets.sharing.store import AssignmentStore
-from fieldgate.assets.work_cost import run_by_cost
 from fieldgate.db import now
-from fieldgate.errors import Conflict, Header, ValidationError
+from fieldgate.errors import Header, ValidationError
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import ResponseKind, operation, raw
 from fieldgate.http.request.body_parsing import RawFields, file_too_large
@@ -47,7 +43,7 @@ MIN_LINE_BYTES = 20  # of a table; to estimate how many lines it has
 async def assignment_table(
     uid: str, caller: Caller, language: Language, authorizer: AssetAuthorizer, store: AssignmentStore
 ) -> Response:
-    grants = await load_visible(uid, caller, authorizer, store)
+    grants = await store.load_visible(await authorizer.authorize(uid, caller), caller)
     table = await run_by_cost(grants.cost, _encode_table, grants, caller)
     headers = [
         (b"content-type", Format.CSV.content_type),
@@ -104,27 +100,23 @@ async def assignment_table_upload(
     mode = parsed.mode or query.mode or "add"
     field, data = _uploaded_table(parsed)
     errors = ErrorCollector()
-    unresolved = await run_by_cost(
+    grants = await run_by_cost(
         len(data) // MIN_LINE_BYTES, parse_table, data, field, errors, with_filters=mode != "remove"
     )
-    action, plan = _MODES[mode]
-    command = SharingCommand(action=action, user=user, is_dry_run=query.dry_run)
-    async with store.transaction([uid], read_only=query.dry_run) as transaction:
-        requests = await resolve_requests(transaction, unresolved, errors)
-        grants = await load_managed(transaction, uid, user, None if mode == "replace" else requests)
-        if mode == "remove" and any(request.user.id == grants.scope.owner_id for request in requests):
-            raise Conflict(OWNER_PROTECTED)
-        cost = grants.cost + planning.estimate_cost(requests)
-        changes = await run_by_cost(cost, plan, grants, requests, errors)
-        await apply_changes(transaction, command, changes, errors)
-    return await run_by_cost(cost, encode_changes, changes, language, is_dry_run=query.dry_run)
+    change = SharingChange(
+        action=_ACTIONS[mode],
+        by=user,
+        uids=[uid],
+        grants=grants,
+        errors=errors,
+        is_dry_run=query.dry_run,
+        replaces_all_users=mode == "replace",
+    )
+    changes = await change_assignments(store, change)
+    return await run_by_cost(len(changes), encode_changes, changes, language, is_dry_run=query.dry_run)
 
 
-_MODES: dict[str, tuple[Action, Planner]] = {
-    "add": (Action.ASSIGN, planning.plan_assign),
-    "replace": (Action.REPLACE, planning.plan_replace),
-    "remove": (Action.REMOVE, planning.plan_remove),
-}
+_ACTIONS = {"add": Action.ASSIGN, "replace": Action.REPLACE, "remove": Action.REMOVE}
 
 
 def _uploaded_table(body: TableBody) -> tuple[str, bytes]:

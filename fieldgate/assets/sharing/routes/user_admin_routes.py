@@ -23,14 +23,14 @@ from fieldgate.accounts.store import AccountStore, NewUser, UsernameTaken
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.accounts.tokens import new_token
 from fieldgate.accounts.user_activation import ONLY_SUPERUSERS, UserActivation
-from fieldgate.assets.sharing.io.user_records import FULL_USER_EXAMPLE, full_user_record
-from fieldgate.assets.sharing.model.references import InvalidReference, parse_reference
-from fieldgate.assets.sharing.ownership import OwnershipStore, Transfer
 from fieldgate.assets.sharing.schemas import DryRunQuery
+from fieldgate.assets.sharing.transfer import OwnershipStore, Transfer
+from fieldgate.assets.sharing.user_records import FULL_USER_EXAMPLE, full_user_record
 from fieldgate.assets.store import AssetStore
 from fieldgate.errors import Conflict, Forbidden, NotFound, ValidationError
 from fieldgate.http.operations import Created, patch, post
 from fieldgate.http.request.hosts import BaseURL
+from fieldgate.http.request.references import InvalidReference, parse_reference
 from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User

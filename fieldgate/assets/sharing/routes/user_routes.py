@@ -6,7 +6,7 @@ These routes are here and not in `fieldgate.accounts` because a record counts th
 from fieldgate.accounts.schemas import USERS_PATH, FullUserRecord, UserFilters, UserRecord
 from fieldgate.accounts.store import AccountStore
 from fieldgate.accounts.tables import PUBLIC_USER_ID
-from fieldgate.assets.sharing.io.user_records import FULL_USER_EXAMPLE, USER_EXAMPLE, full_user_record, user_record
+from fieldgate.assets.sharing.user_records import FULL_USER_EXAMPLE, USER_EXAMPLE, full_user_record, user_record
 from fieldgate.assets.store import AssetStore
 from fieldgate.errors import Forbidden, NotFound
 from fieldgate.http.operations import ResponseKind, get_list, operation

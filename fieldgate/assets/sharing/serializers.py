@@ -11,8 +11,8 @@ from sqlalchemy import Row
 
 from fieldgate.accounts.schemas import user_path
 from fieldgate.assets.schemas import AssignmentRecord, asset_path, assignment_path
-from fieldgate.assets.sharing.model.grants import AssetGrants, ListedAssignment
-from fieldgate.assets.sharing.model.planning import PermissionChange, reject_oversized
+from fieldgate.assets.sharing.grants import AssetGrants, ListedAssignment
+from fieldgate.assets.sharing.planning import PermissionChange, reject_oversized
 from fieldgate.assets.sharing.schemas import ChangeRecord, EffectOnUser, HistoryRecord, ResultRecord
 from fieldgate.http.response.links import Link, encode, encode_path
 from fieldgate.i18n.languages import Language
@@ -117,17 +117,17 @@ def encode_changes(changes: Sequence[PermissionChange], language: Language, *, i
 
 def _effect_record(change: PermissionChange, effect: Effect, language: Language) -> EffectOnUser:
     return EffectOnUser(
-        asset=Link(asset_path(change.grants.uid)),
+        asset=Link(asset_path(change.asset.uid)),
         user=Link(user_path(change.user.username)),
         partial_permissions=partial_records(change.filters_of(effect) or {}) or UNSET,
-        **effect_fields(effect, change.grants.asset_type, language),
+        **effect_fields(effect, change.asset.asset_type, language),
     )
 
 
 def _result_record(change: PermissionChange) -> ResultRecord:
-    permissions = sorted(rules.own_permissions(change.after, change.grants.asset_type))
+    permissions = sorted(rules.own_permissions(change.after, change.asset.asset_type))
     return ResultRecord(
-        asset=Link(asset_path(change.grants.uid)),
+        asset=Link(asset_path(change.asset.uid)),
         user=Link(user_path(change.user.username)),
         permissions=[Link(permission_path(permission)) for permission in permissions],
     )

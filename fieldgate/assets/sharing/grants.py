@@ -1,20 +1,32 @@
-"""An asset with its assignments, and which of them a caller can see."""
+"""An asset with its assignments, which of them a caller can see, and requests to change some."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
+from typing import ParamSpec, TypeVar
 
 import msgspec
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.assets.assignments import Assignment, AssignmentScope
 from fieldgate.assets.authorization import AuthorizedAsset, allowed_permissions, authorize_scope
-from fieldgate.assets.work_cost import FILTER_COST
 from fieldgate.db.uid import uid_from_int
 from fieldgate.identity import Caller
+from fieldgate.overload import run_in_thread_if
 from fieldgate.permissions import rules
 from fieldgate.permissions.submission_filters import Filters
+
+THREAD_THRESHOLD = 300  # assignments that take milliseconds
+FILTER_COST = 100  # assignments that take as long as one with large filters
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+
+async def run_by_cost(cost: int, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
+    """Run a function, in a thread if it is for more than `THREAD_THRESHOLD` assignments."""
+    return await run_in_thread_if(cost > THREAD_THRESHOLD, work, *args, **kwargs)
 
 
 class Grantee(msgspec.Struct, frozen=True):
@@ -23,6 +35,16 @@ class Grantee(msgspec.Struct, frozen=True):
     id: int
     username: str
     is_active: bool = True
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """A permission of a user, as requested: to assign or to remove."""
+
+    username: str
+    permission: str | None  # None: the user is named without a permission
+    filters: Filters | None = None
+    field_prefix: str = ""  # position in the request, for error messages
+    is_valid: bool = True  # if not, its errors are reported already; only whether the user exists is checked
 
 
 class StoredAssignment(Assignment, frozen=True, kw_only=True):
@@ -38,6 +60,11 @@ class ListedAssignment(msgspec.Struct, frozen=True):
     permission: str
     filters: Filters | None = None
     is_inherited: bool = False
+
+
+def requested_cost(grants: Iterable[Grant]) -> int:
+    """Estimate the cost of processing, in grants without filters."""
+    return sum(1 if grant.filters is None else FILTER_COST for grant in grants)
 
 
 class AssetGrants(msgspec.Struct, frozen=True, kw_only=True):

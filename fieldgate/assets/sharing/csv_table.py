@@ -11,17 +11,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from fieldgate.assets.sharing.io.request_parsing import (
+from fieldgate.assets.sharing.grant_parsing import (
     MAX_ITEMS,
-    UnresolvedGrant,
     lacks_filters,
     parse_partial_permissions,
     parse_permission,
     parse_user,
     too_many_message,
 )
-from fieldgate.assets.sharing.model.grants import ListedAssignment
-from fieldgate.assets.sharing.model.planning import ErrorCollector
+from fieldgate.assets.sharing.grants import Grant, ListedAssignment
+from fieldgate.assets.sharing.planning import ErrorCollector
 from fieldgate.errors import BadRequest, ValidationError
 from fieldgate.http.request.body_parsing import decode_json
 from fieldgate.http.response.csv_safe import encode_csv, unescape_formula
@@ -46,7 +45,7 @@ def write_table(assignments: Iterable[ListedAssignment]) -> bytes:
     return encode_csv([COLUMNS, *((*key, filters) for key, filters in lines.items())])
 
 
-def parse_table(data: bytes, field: str, errors: ErrorCollector, *, with_filters: bool = True) -> list[UnresolvedGrant]:
+def parse_table(data: bytes, field: str, errors: ErrorCollector, *, with_filters: bool = True) -> list[Grant]:
     """Parse a table. Errors name the line and the column. `field` is the field of the request that contains it."""
     lines = _parse_lines(data, field)
     header = [cell.strip().lower() for cell in next(lines, (0, []))[1]]
@@ -86,19 +85,16 @@ def _parse_lines(data: bytes, field: str) -> Iterator[tuple[int, Sequence[str]]]
         lines_read = reader.line_num
 
 
-def _parse_row(
-    cells: dict[str, str], field_prefix: str, errors: ErrorCollector, with_filters: bool
-) -> UnresolvedGrant | None:
+def _parse_row(cells: dict[str, str], field_prefix: str, errors: ErrorCollector, with_filters: bool) -> Grant | None:
     user = parse_user(cells.get("user", ""), field_prefix + "user", errors)
     permission = parse_permission(cells.get("permission", ""), field_prefix + "permission", errors)
     column = field_prefix + "filters"
-    filters = None
+    filters, is_valid = None, permission is not None
     if with_filters and (permission == PARTIAL or cells.get("filters", "").strip()):
         partials = _parse_filters(cells.get("filters", ""), column, errors)
         filters = None if partials is None else parse_partial_permissions([permission], partials, column, errors)
-        if partials is None or lacks_filters(permission, filters):
-            permission = None
-    return None if user is None else UnresolvedGrant(user, permission, filters, field_prefix)
+        is_valid = is_valid and partials is not None and not lacks_filters(permission, filters)
+    return None if user is None else Grant(user, permission, filters, field_prefix, is_valid)
 
 
 def _parse_filters(cell: str, column: str, errors: ErrorCollector) -> list[dict[str, object]] | None:

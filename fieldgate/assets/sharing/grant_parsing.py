@@ -8,13 +8,11 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from fieldgate.accounts.store import username_key
-from fieldgate.assets.sharing.model.grants import Grantee
-from fieldgate.assets.sharing.model.planning import ErrorCollector, GrantRequest
-from fieldgate.assets.sharing.model.references import InvalidReference, ReferenceKind, parse_reference, quote_input
+from fieldgate.assets.sharing.grants import FILTER_COST, Grant
+from fieldgate.assets.sharing.planning import ErrorCollector
 from fieldgate.assets.sharing.schemas import AssignmentBody
-from fieldgate.assets.work_cost import FILTER_COST
 from fieldgate.errors import BadRequest, ValidationError
+from fieldgate.http.request.references import InvalidReference, ReferenceKind, parse_reference, quote_input
 from fieldgate.http.request.validation import NULL_CHARACTERS, parse_struct
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL
@@ -36,16 +34,7 @@ _FILTERS_REQUIRED = Message("This field is required with the permission partial_
 _FILTERS_NOT_ALLOWED = Message("This field is only allowed with the permission partial_submissions.")
 
 
-class UnresolvedGrant(msgspec.Struct, frozen=True):
-    """A requested permission, with the name of the user. The permission is None if it is invalid and was reported."""
-
-    user: str
-    permission: str | None
-    filters: Filters | None = None
-    field_prefix: str = ""
-
-
-def parse_assignments(items: Sequence[Any], errors: ErrorCollector) -> list[UnresolvedGrant]:
+def parse_assignments(items: Sequence[Any], errors: ErrorCollector) -> list[Grant]:
     """Parse a JSON array of assignments."""
     if len(items) > MAX_ITEMS:
         raise BadRequest(too_many_message(MAX_ITEMS))
@@ -69,15 +58,15 @@ def parse_assignments(items: Sequence[Any], errors: ErrorCollector) -> list[Unre
 
 def _parse_remaining(
     item: Mapping[str, Any], invalid: ValidationError, errors: ErrorCollector, field_prefix: str
-) -> UnresolvedGrant | None:
+) -> Grant | None:
     """Check the fields that are left of an assignment with invalid fields, to report their errors, too."""
     if "permission" not in invalid.fields:
         parse_permission(item["permission"], field_prefix + "permission", errors)
     user = None if "user" in invalid.fields else parse_user(item["user"], field_prefix + "user", errors)
-    return None if user is None else UnresolvedGrant(user, None, None, field_prefix)
+    return None if user is None else Grant(user, None, None, field_prefix, is_valid=False)
 
 
-def parse_assignment(fields: AssignmentBody, errors: ErrorCollector, field_prefix: str = "") -> UnresolvedGrant | None:
+def parse_assignment(fields: AssignmentBody, errors: ErrorCollector, field_prefix: str = "") -> Grant | None:
     """Parse one assignment. Return None if its user is invalid."""
     username = parse_user(fields.user, field_prefix + "user", errors)
     codename = parse_permission(fields.permission, field_prefix + "permission", errors)
@@ -86,7 +75,8 @@ def parse_assignment(fields: AssignmentBody, errors: ErrorCollector, field_prefi
     )
     if username is None:
         return None
-    return UnresolvedGrant(username, None if lacks_filters(codename, filters) else codename, filters, field_prefix)
+    is_valid = codename is not None and not lacks_filters(codename, filters)
+    return Grant(username, codename, filters, field_prefix, is_valid)
 
 
 def estimate_parse_cost(items: Iterable[Any]) -> int:
@@ -101,6 +91,10 @@ def lacks_filters(codename: str | None, filters: Filters | None) -> bool:
 
 def parse_user(text: str, field: str, errors: ErrorCollector) -> str | None:
     return _parse_reference("users", text, field, errors)
+
+
+def parse_asset(text: str, field: str, errors: ErrorCollector) -> str | None:
+    return _parse_reference("assets", text, field, errors)
 
 
 def parse_permission(text: str, field: str, errors: ErrorCollector) -> str | None:
@@ -179,26 +173,20 @@ def _contains_null(value: object) -> bool:
     return isinstance(value, list) and any(map(_contains_null, value))
 
 
+def parse_field(field: str, kind: ReferenceKind, text: str) -> str:
+    """Return the name in the only reference of a request."""
+    try:
+        return parse_reference(kind, text)
+    except InvalidReference as invalid:
+        raise ValidationError({field: [invalid.message]}) from None
+
+
 def _parse_reference(kind: ReferenceKind, text: str, field: str, errors: ErrorCollector) -> str | None:
     try:
         return parse_reference(kind, text)
     except InvalidReference as invalid:
         errors.add(field, invalid.message)
         return None
-
-
-def resolve_grantees(
-    unresolved: Iterable[UnresolvedGrant], grantees: Mapping[str, Grantee], errors: ErrorCollector
-) -> list[GrantRequest]:
-    """Replace usernames with users. A disabled user counts as unknown."""
-    found = []
-    for each in unresolved:
-        grantee = grantees.get(username_key(each.user))
-        if grantee is None or not grantee.is_active:
-            errors.add(f"{each.field_prefix}user", user_not_found_message(each.user))
-        elif each.permission is not None:
-            found.append(GrantRequest(grantee, each.permission, each.filters, each.field_prefix))
-    return found
 
 
 def user_not_found_message(name: str) -> Message:

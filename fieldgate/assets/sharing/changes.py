@@ -1,0 +1,140 @@
+"""Change assignments: the one way for a single assignment, lists, tables, clones and many assets at once."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+
+import msgspec
+from sqlalchemy.engine import Connection
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fieldgate.accounts.store import username_key
+from fieldgate.assets.authorization import asset_not_found
+from fieldgate.assets.sharing.grant_parsing import user_not_found_message
+from fieldgate.assets.sharing.grants import AssetGrants, Grant, Grantee, requested_cost
+from fieldgate.assets.sharing.planning import Action, ErrorCollector, PermissionChange, plan_changes, plan_type_change
+from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
+from fieldgate.errors import Conflict, Forbidden
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import User
+
+
+class SharingChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A requested change of assignments. `errors` are those found while parsing the request."""
+
+    action: Action
+    by: User
+    uids: Sequence[str]
+    grants: Sequence[Grant]
+    errors: ErrorCollector
+    is_dry_run: bool
+    replaces_all_users: bool = False  # users without a grant lose their permissions
+    allows_own: bool = False  # users who do not manage the asset may change their own permissions
+    names_assets: bool = False  # the request is for several assets, so errors name the asset
+    field_names: Mapping[str, str] = {}  # fields of the request that are not named like those of one assignment
+    source_uid: str | None = None  # of the asset that is cloned
+
+    def field_name(self, field: str) -> str:
+        return self.field_names.get(field, field)
+
+
+async def change_assignments(store: AssignmentStore, change: SharingChange) -> list[PermissionChange]:
+    """Make a change in a transaction of its own; see `apply_change`."""
+    return await store.change(change.uids, partial(apply_change, change=change), is_dry_run=change.is_dry_run)
+
+
+def apply_and_reload(
+    transaction: SharingTransaction, change: SharingChange
+) -> tuple[list[PermissionChange], AssetGrants]:
+    """Make a change of one asset. Returns the asset afterwards, too, with the assignments of the users concerned."""
+    changes = apply_change(transaction, change)
+    user_ids = None if change.replaces_all_users else [each.user.id for each in changes]
+    return changes, transaction.load(change.uids[0], user_ids)
+
+
+def apply_change(transaction: SharingTransaction, change: SharingChange) -> list[PermissionChange]:
+    """Look up users and assets, apply the permission rules, and write, unless it is a dry run.
+
+    Raise an error if there are no such assets, if the caller may not make the change, or if any part of it is invalid.
+    """
+    grantees = transaction.find_grantees(grant.username for grant in change.grants)
+    user_ids = [change.by.id, *(grantee.id for grantee in grantees.values())]
+    loaded = transaction.load_many(change.uids, None if change.replaces_all_users else user_ids)
+    by_user = _group_by_user(change, grantees)
+    assets = _authorized(change, {asset.uid: asset for asset in loaded}, by_user)
+    cost = sum(asset.cost for asset in assets) + len(assets) * requested_cost(change.grants)
+    changes = transaction.run_by_cost(cost, _plan, change, assets, by_user)
+    change.errors.raise_if_any()
+    if not change.is_dry_run:
+        transaction.write(change.action, change.by, changes, change.source_uid)
+    return changes
+
+
+async def apply_type_change(store: AssignmentStore, connection: AsyncConnection, uid: str, user: User) -> None:
+    """Recompute implied permissions after new content changed the type of a locked asset."""
+
+    def apply(sync_connection: Connection) -> None:
+        transaction = store.in_transaction(sync_connection)
+        transaction.write(Action.IMPORT, user, plan_type_change(transaction.load(uid)))
+
+    await connection.run_sync(apply)
+
+
+def _group_by_user(change: SharingChange, grantees: Mapping[str, Grantee]) -> dict[Grantee, list[Grant]]:
+    """Return what is requested for each user. A disabled user counts as unknown, but can lose all permissions."""
+    found: dict[Grantee, list[Grant]] = {}
+    for grant in change.grants:
+        grantee = grantees.get(username_key(grant.username))
+        if change.action is Action.REMOVE_ALL:
+            found |= {} if grantee is None else {grantee: [grant]}
+        elif grantee is None or not grantee.is_active:
+            field = grant.field_prefix + change.field_name("user")
+            change.errors.add(field, user_not_found_message(grant.username))
+        elif grant.is_valid:
+            found.setdefault(grantee, []).append(grant)
+    return found
+
+
+def _authorized(change: SharingChange, found: Mapping[str, AssetGrants], users: Iterable[Grantee]) -> list[AssetGrants]:
+    """Return the assets in order. Raise an error about the first that the caller may not change like this."""
+    user_ids = {user.id for user in users}
+    for uid in change.uids:
+        if uid not in found:
+            raise asset_not_found(uid)
+        authorized = found[uid].authorize(change.by)
+        if change.names_assets and not authorized.may_manage:
+            raise Forbidden(Message("You do not manage the asset {uid}.", uid=uid))
+        if not (change.allows_own and user_ids == {change.by.id}):
+            authorized.require("manage_asset")
+    assets = [found[uid] for uid in change.uids]
+    if change.action in (Action.REMOVE, Action.REMOVE_ALL):
+        for asset in assets:
+            if asset.scope.owner_id in user_ids:
+                raise Conflict(_owner_protected_message(change, asset))
+    return assets
+
+
+def _owner_protected_message(change: SharingChange, asset: AssetGrants) -> Message:
+    if not change.names_assets:
+        return Message("The owner's permissions cannot be removed.")
+    return Message(
+        "{user} owns the asset {uid}, and an owner's permissions cannot be removed.",
+        user=asset.grantees_by_id[asset.scope.owner_id].username,
+        uid=asset.uid,
+    )
+
+
+def _plan(
+    change: SharingChange, assets: Iterable[AssetGrants], by_user: Mapping[Grantee, Sequence[Grant]]
+) -> list[PermissionChange]:
+    changes: list[PermissionChange] = []
+    for asset in assets:
+        holders = asset.holders() if change.replaces_all_users else []
+        others: dict[Grantee, list[Grant]] = {user: [] for user in holders if user.is_active and user not in by_user}
+        planned, refused = plan_changes(change.action, asset, {**by_user, **others})
+        changes += planned
+        for each in refused:
+            message = each.violation.message
+            if change.names_assets:
+                message = Message("{message} (asset {uid})", message=message, uid=asset.uid)
+            change.errors.add(each.field_prefix + change.field_name(each.violation.field), message)
+    return changes
