@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from fieldgate.accounts import account_routes
-from fieldgate.accounts import routes as credential_routes
+from fieldgate.accounts import admin_routes
+from fieldgate.accounts import routes as account_routes
 from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.invitations import InvitationStore
 from fieldgate.accounts.login_throttle import LoginThrottle
@@ -29,8 +29,7 @@ from fieldgate.assets.sharing.routes import (
     bulk_routes,
     explain_routes,
     table_routes,
-    user_admin_routes,
-    user_routes,
+    transfer_routes,
 )
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.sharing.transfer import OwnershipStore
@@ -108,12 +107,11 @@ def operations() -> tuple[Operation, ...]:
         *table_routes.OPERATIONS,
         *batch_routes.OPERATIONS,
         *explain_routes.OPERATIONS,
-        *user_routes.OPERATIONS,
-        *user_admin_routes.OPERATIONS,
+        *admin_routes.OPERATIONS,
+        *transfer_routes.OPERATIONS,
         *event_routes.OPERATIONS,
         *event_summary_routes.OPERATIONS,
         *reference_routes.OPERATIONS,
-        *credential_routes.OPERATIONS,
         *account_routes.OPERATIONS,
     )
     pages = (*web_routes.OPERATIONS, *web_account_routes.OPERATIONS, *static_files.OPERATIONS)
@@ -164,7 +162,7 @@ def build_app(
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
         passwords, InvitationStore(database), UserActivation(database, data_versions),
-        OwnershipStore(database, data_versions),
+        OwnershipStore(database, data_versions), admin_routes.PublicCollections(asset_store.count_public_collections),
         internal_client,
         ImportStore(database, data_versions), asset_store, AssetLists(database), authorizer, workbook_writer,
         FormFiles(authorizer, asset_store, workbook_writer),

@@ -1,39 +1,79 @@
-"""`/token/` and `/get_auth_token`: the two ways to get a token, as the live systems have them."""
+"""The caller's own account: ways to get a token, tokens, browser sessions and password.
+
+`/token/` and `/get_auth_token` are as the live systems have them, `/api/v2/account/` has the rest.
+"""
 
 from datetime import datetime, timedelta
+from typing import Any, Literal
 
+from sqlalchemy import Row
+
+from fieldgate.accounts.account_rules import password_error, reject_token, token_name_error
 from fieldgate.accounts.authentication import AccountAuthenticator
-from fieldgate.accounts.schemas import Login, LoginRecord, TokenRecord
+from fieldgate.accounts.passwords import Passwords
+from fieldgate.accounts.schemas import (
+    ACCOUNT_PATH,
+    SESSIONS_PATH,
+    TOKENS_PATH,
+    AccountRecord,
+    AccountTokenRecord,
+    Login,
+    LoginRecord,
+    NewAccountToken,
+    NewTokenBody,
+    PasswordBody,
+    PasswordChanged,
+    SessionRecord,
+    TokenRecord,
+    user_path,
+)
 from fieldgate.accounts.store import AccountStore, IssuedBy
-from fieldgate.accounts.tokens import new_token
+from fieldgate.accounts.tokens import DISPLAY_PREFIX_LENGTH, hash_token, new_token
 from fieldgate.db import now
-from fieldgate.errors import BadRequest, Forbidden, NotFound, Unauthorized
+from fieldgate.errors import BadRequest, Forbidden, NotFound, Unauthorized, ValidationError
 from fieldgate.http.injection import ClientAddress, HandlerContext
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import Created, delete, get, post
+from fieldgate.http.operations import Created, delete, get, get_list, post
+from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import AuthMethod, User
+from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.settings import Settings
 
-TAG = "Credentials"
-PATH = "/token/"
+CREDENTIALS_TAG = "Credentials"
+TAG = "Account"
+TOKEN_PATH = "/token/"  # noqa: S105
+MAX_ID_DIGITS = 9
 
-_EXAMPLE = {"token": "fgt_K7mPq2XvN8sRtLw4ZbYcHdJfGg3hUe6kVn9pA5xC"}
+_NEW_TOKEN_EXAMPLE = {"token": "fgt_K7mPq2XvN8sRtLw4ZbYcHdJfGg3hUe6kVn9pA5xC"}
 _NEEDS_PASSWORD = Message("Ask for a token with your username and password (Basic credentials).")
+
+_API_URL = "http://127.0.0.1:8000/api/v2/"
+_TOKEN_EXAMPLE: dict[str, Any] = {
+    "url": f"{_API_URL}account/tokens/12/",
+    "id": 12,
+    "name": "Power BI",
+    "prefix": "fgt_K7mPq2",
+    "issued_by": "http",
+    "date_created": "2026-11-15T08:30:00Z",
+    "last_used": None,
+    "expires": "2027-11-15T08:30:00Z",
+    "is_current": False,
+}
 
 
 @get(
-    PATH,
+    TOKEN_PATH,
     response=TokenRecord,
     title=Message("Get a token"),
     description=Message(
         "Returns a new token for the caller, who sends username and password as Basic credentials. "
         "Earlier tokens stay valid; beyond 50 the least recently used is revoked."
     ),
-    tag=TAG,
+    tag=CREDENTIALS_TAG,
     formats=(Format.JSON,),
     no_store=True,
-    example=_EXAMPLE,
+    example=_NEW_TOKEN_EXAMPLE,
     error_statuses=(403, 429),
     writes=True,
     rate_cost=4,  # users may read four times as often as they may write
@@ -48,17 +88,17 @@ async def token_reading(context: HandlerContext, user: User, store: AccountStore
 
 
 @post(
-    PATH,
+    TOKEN_PATH,
     response=TokenRecord,
     title=Message("Create a token"),
     description=Message(
         "Returns a new token for the caller, as with GET. "
         "Pages of this service can use their session instead of a password."
     ),
-    tag=TAG,
+    tag=CREDENTIALS_TAG,
     formats=(Format.JSON,),
     no_store=True,
-    example=_EXAMPLE,
+    example=_NEW_TOKEN_EXAMPLE,
     error_statuses=(403, 429),
 )
 async def token_creation(user: User, store: AccountStore, settings: Settings) -> Created:
@@ -69,10 +109,10 @@ async def token_creation(user: User, store: AccountStore, settings: Settings) ->
 
 
 @delete(
-    PATH,
+    TOKEN_PATH,
     title=Message("Revoke tokens"),
     description=Message("Revokes all tokens that the caller obtained over HTTP, including the one in use."),
-    tag=TAG,
+    tag=CREDENTIALS_TAG,
     formats=(Format.JSON,),
     error_statuses=(403, 404, 429),
 )
@@ -87,12 +127,12 @@ async def token_deletion(user: User, store: AccountStore) -> None:
     status=200,
     title=Message("Log in"),
     description=Message("Returns a new token for a username and password, sent as JSON or as a form."),
-    tag=TAG,
+    tag=CREDENTIALS_TAG,
     formats=(Format.JSON,),
     no_store=True,
     csrf_protected=False,
     example={
-        **_EXAMPLE,
+        **_NEW_TOKEN_EXAMPLE,
         "username": "amina",
         "first": "Amina",
         "last": "Diallo",
@@ -121,4 +161,212 @@ def _expiry(settings: Settings) -> datetime:
     return now() + timedelta(seconds=settings.token_lifetime)
 
 
-OPERATIONS = (token_reading, token_creation, token_deletion, get_auth_token)
+@get(
+    ACCOUNT_PATH,
+    response=AccountRecord,
+    title=Message("Account"),
+    description=Message("The caller's own account."),
+    tag=TAG,
+    no_store=True,
+    example={
+        "url": f"{_API_URL}account/",
+        "user": f"{_API_URL}users/amina/",
+        "username": "amina",
+        "first_name": "Amina",
+        "last_name": "Diallo",
+        "is_superuser": False,
+        "is_ifrc": False,
+        "countries": ["KEN"],
+        "date_joined": "2026-11-15T08:30:00Z",
+        "last_login": None,
+        "tokens": f"{_API_URL}account/tokens/",
+        "sessions": f"{_API_URL}account/sessions/",
+    },
+)
+async def account_detail(user: User, store: AccountStore) -> AccountRecord:
+    row = await store.find_user(user.username)
+    if row is None:  # disabled since the request was authenticated
+        raise Unauthorized
+    return AccountRecord(
+        url=Link(ACCOUNT_PATH),
+        user=Link(user_path(row.username)),
+        username=row.username,
+        first_name=row.first_name,
+        last_name=row.last_name,
+        is_superuser=row.is_superuser,
+        is_ifrc=row.is_ifrc,
+        countries=row.countries,
+        date_joined=row.created_at,
+        last_login=row.last_login_at,
+        tokens=Link(TOKENS_PATH),
+        sessions=Link(SESSIONS_PATH),
+    )
+
+
+@get_list(
+    TOKENS_PATH,
+    response=AccountTokenRecord,
+    title=Message("Tokens"),
+    description=Message("The caller's valid tokens, newest first. A token itself is shown only when it is created."),
+    tag=TAG,
+    no_store=True,
+    example=_TOKEN_EXAMPLE,
+)
+async def account_token_list(page: PageRequest, user: User, store: AccountStore) -> ListResult[AccountTokenRecord]:
+    count, rows = await store.list_tokens_of(user.id, page)
+    return ListResult(count, [_token_record(row, user) for row in rows])
+
+
+def _token_record(row: Row[Any], user: User) -> AccountTokenRecord:
+    issued_by: Literal["command", "http"] = "http" if row.issued_by == IssuedBy.HTTP.value else "command"
+    return AccountTokenRecord(
+        url=Link(f"{TOKENS_PATH}{row.id}/"),
+        id=row.id,
+        name=row.name,
+        prefix=row.prefix,
+        issued_by=issued_by,
+        date_created=row.created_at,
+        last_used=row.last_used_at,
+        expires=row.expires_at,
+        is_current=row.hash == hash_token(user.secret),
+    )
+
+
+@post(
+    TOKENS_PATH,
+    response=NewAccountToken,
+    title=Message("Create a token with a name"),
+    description=Message(
+        "Returns a new token, which is shown only once. A token cannot create another one. "
+        "Earlier tokens stay valid; beyond 50 the least recently used is revoked."
+    ),
+    tag=TAG,
+    no_store=True,
+    example={**_TOKEN_EXAMPLE, "token": "fgt_K7mPq2XvN8sRtLw4ZbYcHdJfGg3hUe6kVn9pA5xC"},
+    error_statuses=(403, 413, 415, 429),
+)
+async def account_token_creation(user: User, body: NewTokenBody, store: AccountStore, settings: Settings) -> Created:
+    reject_token(user)
+    name, days = body.name.strip(), body.lifetime_days
+    if error := token_name_error(name):
+        raise ValidationError({"name": [error]})
+    lifetime = timedelta(seconds=settings.token_lifetime) if days is None else timedelta(days=days)
+    expires = now() + lifetime
+    created = await store.create_token(user.id, IssuedBy.HTTP, expires, name)
+    path = f"{TOKENS_PATH}{created.id}/"
+    record = NewAccountToken(
+        url=Link(path),
+        id=created.id,
+        name=name,
+        prefix=created.value[:DISPLAY_PREFIX_LENGTH],
+        issued_by="http",
+        date_created=created.created,
+        last_used=None,
+        expires=expires,
+        is_current=False,
+        token=created.value,
+    )
+    return Created(record, Link(path))
+
+
+@delete(
+    TOKENS_PATH + "{id}/",
+    title=Message("Revoke a token"),
+    description=Message("Revokes one of the caller's tokens. It is refused from the next request on."),
+    tag=TAG,
+    error_statuses=(403, 404),
+)
+async def account_token_deletion(id: str, user: User, store: AccountStore) -> None:
+    is_number = id.isascii() and id.isdigit() and len(id) <= MAX_ID_DIGITS
+    if not (is_number and await store.revoke_token_of(user.id, int(id))):
+        raise NotFound(Message("There is no valid token with the id {id}.", id=id[:50]))
+
+
+@get_list(
+    SESSIONS_PATH,
+    response=SessionRecord,
+    title=Message("Sessions"),
+    description=Message("The browsers in which the caller is logged in, newest first."),
+    tag=TAG,
+    no_store=True,
+    example={
+        "id": 13,
+        "date_created": "2026-11-15T08:30:00Z",
+        "last_used": "2026-11-15T09:10:00Z",
+        "expires": "2026-11-29T08:30:00Z",
+        "is_current": True,
+    },
+)
+async def account_session_list(page: PageRequest, user: User, store: AccountStore) -> ListResult[SessionRecord]:
+    count, rows = await store.list_sessions_of(user.id, page)
+    records = [
+        SessionRecord(
+            id=row.id,
+            date_created=row.created_at,
+            last_used=row.last_used_at,
+            expires=row.expires_at,
+            is_current=row.hash == hash_token(user.secret),
+        )
+        for row in rows
+    ]
+    return ListResult(count, records)
+
+
+@delete(
+    SESSIONS_PATH,
+    title=Message("End sessions"),
+    description=Message("Logs the caller out in all other browsers. The session of this request stays valid."),
+    tag=TAG,
+    error_statuses=(403,),
+)
+async def account_session_deletion(user: User, store: AccountStore) -> None:
+    await store.end_sessions(user.id, keep=user.secret)
+
+
+@post(
+    ACCOUNT_PATH + "password/",
+    response=PasswordChanged,
+    status=200,
+    title=Message("Change the password"),
+    description=Message(
+        "Sets a new password. Needs the current one. All other browser sessions end; tokens stay valid."
+    ),
+    tag=TAG,
+    no_store=True,
+    example={"sessions_ended": 1},
+    error_statuses=(403, 413, 415, 429),
+)
+async def account_password_change(
+    user: User,
+    body: PasswordBody,
+    context: HandlerContext,
+    authenticator: AccountAuthenticator,
+    passwords: Passwords,
+    store: AccountStore,
+) -> PasswordChanged:
+    if error := password_error(body.new_password, user.username):
+        raise ValidationError({"new_password": [error]})
+    try:
+        await authenticator.verify_password(user.username, body.current_password, context.client.address)
+    except Unauthorized:
+        raise ValidationError({"current_password": [Message("This is not your current password.")]}) from None
+    if body.new_password == body.current_password:
+        raise ValidationError({"new_password": [Message("This is your current password. Choose another one.")]})
+    new_hash = await passwords.hash_in_thread(body.new_password)
+    keep = user.secret if user.auth_method is AuthMethod.SESSION else ""
+    return PasswordChanged(await store.set_password(user.username, new_hash, keep_session=keep))
+
+
+OPERATIONS = (
+    token_reading,
+    token_creation,
+    token_deletion,
+    get_auth_token,
+    account_detail,
+    account_token_list,
+    account_token_creation,
+    account_token_deletion,
+    account_session_list,
+    account_session_deletion,
+    account_password_change,
+)

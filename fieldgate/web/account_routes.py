@@ -10,10 +10,10 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate.accounts.account_rules import password_error
-from fieldgate.accounts.account_schemas import ACCOUNT_PATH, SESSIONS_PATH, TOKENS_PATH
 from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.invitations import INVITATION_PATH, InvitationStore
 from fieldgate.accounts.passwords import Passwords
+from fieldgate.accounts.schemas import ACCOUNT_PATH, SESSIONS_PATH, TOKENS_PATH
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.db import now
 from fieldgate.errors import Forbidden, Header, NotFound, Problem

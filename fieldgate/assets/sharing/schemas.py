@@ -129,3 +129,18 @@ class TableBody(msgspec.Struct, frozen=True):
         Mode | None,
         Meta(description="add (default): add the assignments; replace: replace all assignments; remove: remove them."),
     ] = None
+
+
+class TransferBody(msgspec.Struct, frozen=True):
+    to: Annotated[str, Meta(description="The new owner: URL, path or username.")]
+
+
+class TransferRecord(msgspec.Struct, frozen=True, kw_only=True):
+    dry_run: Annotated[bool, Meta(description="True if nothing was changed.")]
+    user: Annotated[Link, Meta(description="The former owner.")]
+    to: Annotated[Link, Meta(description="The new owner.")]
+    count: Annotated[int, Meta(description="Number of assets.")]
+    asset_types: Annotated[dict[str, int], Meta(description="Number of assets of each type.")]
+    assignments_removed: Annotated[
+        int, Meta(description="Number of assignments of the new owner on these assets; an owner needs none.")
+    ]

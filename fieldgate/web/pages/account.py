@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fieldgate.accounts.account_schemas import ACCOUNT_PATH, SESSIONS_PATH, TOKENS_PATH
+from fieldgate.accounts.schemas import ACCOUNT_PATH, SESSIONS_PATH, TOKENS_PATH
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.web.page_views import (

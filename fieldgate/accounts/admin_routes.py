@@ -1,5 +1,6 @@
-"""`/api/v2/users/` for superusers: create, invite, disable and enable users, and transfer their assets."""
+"""`/api/v2/users/`: users who can be given permissions. Superusers create, invite, disable and enable them."""
 
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,36 +14,107 @@ from fieldgate.accounts.schemas import (
     FullUserRecord,
     InvitationRecord,
     NewUserBody,
-    TransferBody,
-    TransferRecord,
     UserChanges,
     UserCreated,
+    UserFilters,
+    UserRecord,
     user_path,
 )
 from fieldgate.accounts.store import AccountStore, NewUser, UsernameTaken
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.accounts.tokens import new_token
 from fieldgate.accounts.user_activation import ONLY_SUPERUSERS, UserActivation
-from fieldgate.assets.sharing.schemas import DryRunQuery
-from fieldgate.assets.sharing.transfer import OwnershipStore, Transfer
-from fieldgate.assets.sharing.user_records import FULL_USER_EXAMPLE, full_user_record
-from fieldgate.assets.store import AssetStore
 from fieldgate.errors import Conflict, Forbidden, NotFound, ValidationError
-from fieldgate.http.operations import Created, patch, post
+from fieldgate.http.operations import Created, ResponseKind, get_list, operation, patch, post
 from fieldgate.http.request.hosts import BaseURL
-from fieldgate.http.request.references import InvalidReference, parse_reference
 from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
+from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.reference.store import ReferenceStore
 
 TAG = "Users"
 USER_PATH = USERS_PATH + "{username}/"
 
+_USER_EXAMPLE: dict[str, Any] = {
+    "url": "http://127.0.0.1:8000/api/v2/users/amina/",
+    "username": "amina",
+    "date_joined": "2026-11-15T08:30:00Z",
+    "public_collection_subscribers_count": 0,
+    "public_collections_count": 2,
+}
+_FULL_USER_EXAMPLE: dict[str, Any] = {
+    **_USER_EXAMPLE,
+    "first_name": "Amina",
+    "last_name": "Diallo",
+    "is_active": True,
+    "is_superuser": False,
+    "is_ifrc": False,
+    "countries": ["KEN"],
+    "last_login": "2026-11-15T08:30:00Z",
+    "invitation_expires": None,
+}
 _INVITATION_EXAMPLE = {
     "url": "http://127.0.0.1:8000/invitation/fgi_K7mPq2XvN8sRtLw4ZbYcHdJfGg3hUe6kVn9pA5xC/",
     "expires": "2026-11-16T08:30:00Z",
 }
+_IS_ACTIVE = {"active": True, "disabled": False, "all": None}  # by status
+
+
+class PublicCollections:
+    """Counts the collections of users that the public can discover, with a function of the assets."""
+
+    def __init__(self, count: Callable[[Sequence[int]], Awaitable[Mapping[int, int]]]) -> None:
+        self.count = count  # by ids of users
+
+    async def count_of(self, user_id: int) -> int:
+        return (await self.count([user_id])).get(user_id, 0)
+
+
+@get_list(
+    USERS_PATH,
+    response=FullUserRecord,
+    title=Message("Users"),
+    description=Message("All users with an active account, or also the disabled ones. Only for superusers."),
+    tag=TAG,
+    example=_FULL_USER_EXAMPLE,
+    error_statuses=(403,),
+)
+async def user_list(
+    page: PageRequest, user: User, query: UserFilters, accounts: AccountStore, collections: PublicCollections
+) -> ListResult[FullUserRecord]:
+    if not user.is_superuser:
+        raise Forbidden(Message("Only superusers can list all users. Request a single user by name."))
+    count, rows = await accounts.search_users(query.search, page, is_active=_IS_ACTIVE[query.status])
+    counts = await collections.count([row.id for row in rows])
+    return ListResult(count, [full_user_record(row, counts.get(row.id, 0)) for row in rows])
+
+
+@operation(
+    "GET",
+    USER_PATH,
+    ResponseKind.RECORD,
+    response=UserRecord,
+    alternate_response=FullUserRecord,
+    title=Message("User"),
+    description=Message(
+        "One user by name; case is ignored. AnonymousUser is the public. Superusers see more, and disabled users too."
+    ),
+    tag=TAG,
+    example=_USER_EXAMPLE,
+    error_statuses=(404,),
+)
+async def user_detail(
+    username: str, user: User, accounts: AccountStore, collections: PublicCollections
+) -> UserRecord | FullUserRecord:
+    row = await accounts.find_any(username)
+    is_visible = row is not None and (row.disabled_at is None or user.is_superuser)
+    if row is None or not is_visible:
+        raise NotFound(Message("There is no user {name}.", name=username[:150]))
+    count = await collections.count_of(row.id)
+    if user.is_superuser and row.id != PUBLIC_USER_ID:
+        return full_user_record(row, count)
+    return user_record(row, count)
 
 
 @post(
@@ -55,7 +127,7 @@ _INVITATION_EXAMPLE = {
     ),
     tag=TAG,
     no_store=True,
-    example={**FULL_USER_EXAMPLE, "invitation": _INVITATION_EXAMPLE},
+    example={**_FULL_USER_EXAMPLE, "invitation": _INVITATION_EXAMPLE},
     error_statuses=(403, 409, 413, 415),
 )
 async def user_creation(
@@ -67,7 +139,7 @@ async def user_creation(
     passwords: Passwords,
     reference: ReferenceStore,
 ) -> Created:
-    _require_superuser(user)
+    require_superuser(user)
     reject_token(user)
     await _validate(body, reference)
     # Without a password nobody can log in: the hash is that of a random text.
@@ -86,7 +158,7 @@ async def user_creation(
     except UsernameTaken:
         raise ValidationError({"username": [_taken(body.username)]}) from None
     invitation = None if body.password else await invitations.create(user_id, user.id)
-    row = await _find(body.username, accounts)
+    row = await find_user(body.username, accounts)
     created = UserCreated(
         **msgspec.structs.asdict(full_user_record(row)),
         invitation=None if invitation is None else _invitation_record(invitation, base_url),
@@ -123,19 +195,23 @@ async def _validate(body: NewUserBody, reference: ReferenceStore) -> None:
     ),
     tag=TAG,
     no_store=True,
-    example=FULL_USER_EXAMPLE,
+    example=_FULL_USER_EXAMPLE,
     error_statuses=(403, 404, 409, 413, 415),
 )
 async def user_change(
-    username: str, user: User, body: UserChanges, accounts: AccountStore, activation: UserActivation, assets: AssetStore
+    username: str,
+    user: User,
+    body: UserChanges,
+    accounts: AccountStore,
+    activation: UserActivation,
+    collections: PublicCollections,
 ) -> FullUserRecord:
-    _require_superuser(user)
-    row = await _find(username, accounts)
+    require_superuser(user)
+    row = await find_user(username, accounts)
     if body.is_active is not None:
         await activation.set_active(row.id, is_active=body.is_active, by=user.id)
-        row = await _find(username, accounts)
-    collections = await assets.count_public_collections([row.id])
-    return full_user_record(row, collections.get(row.id, 0))
+        row = await find_user(username, accounts)
+    return full_user_record(row, await collections.count_of(row.id))
 
 
 @post(
@@ -155,73 +231,21 @@ async def user_change(
 async def user_invitation(
     username: str, user: User, base_url: BaseURL, accounts: AccountStore, invitations: InvitationStore
 ) -> Created:
-    _require_superuser(user)
+    require_superuser(user)
     reject_token(user)
-    row = await _find(username, accounts)
+    row = await find_user(username, accounts)
     invitation = await invitations.create(row.id, user.id)
     if invitation is None:
         raise Conflict(Message("The user {name} is disabled. Enable the account first.", name=row.username))
     return Created(_invitation_record(invitation, base_url))
 
 
-@post(
-    USER_PATH + "transfer/",
-    response=TransferRecord,
-    status=200,
-    title=Message("Transfer assets"),
-    description=Message(
-        "Makes another user the owner of all assets of this user. Assignments of others stay. `dry_run` counts only. "
-        "Only for superusers."
-    ),
-    tag=TAG,
-    no_store=True,
-    example={
-        "dry_run": True,
-        "user": "http://127.0.0.1:8000/api/v2/users/omar/",
-        "to": "http://127.0.0.1:8000/api/v2/users/amina/",
-        "count": 3,
-        "asset_types": {"collection": 1, "survey": 2},
-        "assignments_removed": 1,
-    },
-    error_statuses=(403, 404, 413, 415),
-)
-async def user_transfer(
-    username: str, user: User, body: TransferBody, query: DryRunQuery, accounts: AccountStore, ownership: OwnershipStore
-) -> TransferRecord:
-    _require_superuser(user)
-    row = await _find(username, accounts)
-    new_owner = await _find_new_owner(body.to, row, accounts)
-    transfer = Transfer(owner_id=row.id, new_owner_id=new_owner.id, by=user.id)
-    counts = await (ownership.preview(transfer) if query.dry_run else ownership.transfer(transfer))
-    return TransferRecord(
-        dry_run=query.dry_run,
-        user=Link(user_path(row.username)),
-        to=Link(user_path(new_owner.username)),
-        count=sum(counts.assets.values()),
-        asset_types=dict(counts.assets),
-        assignments_removed=counts.assignments,
-    )
-
-
-async def _find_new_owner(reference: str, row: Row[Any], accounts: AccountStore) -> Row[Any]:
-    try:
-        name = parse_reference("users", reference)
-    except InvalidReference as invalid:
-        raise ValidationError({"to": [invalid.message]}) from None
-    found = await accounts.find_user(name)
-    if found is None:
-        raise ValidationError({"to": [Message("There is no user {name}.", name=name[:150])]})
-    if found.id == row.id:
-        raise ValidationError({"to": [Message("These assets belong to this user already. Choose another user.")]})
-    return found
-
-
-def _require_superuser(user: User) -> None:
+def require_superuser(user: User) -> None:
     if not user.is_superuser:
         raise Forbidden(ONLY_SUPERUSERS)
 
 
-async def _find(username: str, accounts: AccountStore) -> Row[Any]:
+async def find_user(username: str, accounts: AccountStore) -> Row[Any]:
     """Return the row of a user, enabled or not. The public is not one."""
     row = await accounts.find_any(username)
     if row is None or row.id == PUBLIC_USER_ID:
@@ -237,4 +261,30 @@ def _taken(username: str) -> Message:
     return Message("The user {name} already exists.", name=username)
 
 
-OPERATIONS = (user_creation, user_change, user_invitation, user_transfer)
+def user_record(row: Row[Any], public_collections: int = 0) -> UserRecord:
+    return UserRecord(
+        url=Link(user_path(row.username)),
+        username=row.username,
+        date_joined=row.created_at,
+        public_collections_count=public_collections,
+    )
+
+
+def full_user_record(row: Row[Any], public_collections: int = 0) -> FullUserRecord:
+    return FullUserRecord(
+        url=Link(user_path(row.username)),
+        username=row.username,
+        date_joined=row.created_at,
+        public_collections_count=public_collections,
+        first_name=row.first_name,
+        last_name=row.last_name,
+        is_active=row.disabled_at is None,
+        is_superuser=row.is_superuser,
+        is_ifrc=row.is_ifrc,
+        countries=row.countries,
+        last_login=row.last_login_at,
+        invitation_expires=row.invitation_expires_at,
+    )
+
+
+OPERATIONS = (user_list, user_detail, user_creation, user_change, user_invitation)
