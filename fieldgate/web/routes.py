@@ -1,7 +1,6 @@
 """Start page and API documentation."""
 
 import asyncio
-from http import HTTPStatus
 from typing import Annotated, Any
 
 import msgspec
@@ -54,7 +53,7 @@ async def start(
     context: HandlerContext, query: HomeQuery, templates: PageTemplates, client: InternalClient
 ) -> Response:
     values = await load_home(context, client.for_context(context), query.q)
-    return html_response(templates.render_page("home.html", context, **values))
+    return _html_response(templates.render_page("home.html", context, **values))
 
 
 @raw(
@@ -96,8 +95,7 @@ async def openapi_yaml(request: ParsedRequest, document: OpenAPIDocument) -> Res
     is_simple_page=True,
 )
 async def swagger_ui(context: HandlerContext, templates: PageTemplates) -> Response:
-    page = templates.render_page("swagger.html", context)
-    return html_response(page)
+    return _html_response(templates.render_page("swagger.html", context))
 
 
 @raw(
@@ -112,11 +110,10 @@ async def favicon(request: ParsedRequest, static_files: StaticFiles) -> Response
     return redirect(request.base_url, static_files.url_path("icon.svg"))
 
 
-def html_response(page: RenderedPage, *headers: Header, status: int = 200) -> Response:
+def _html_response(page: RenderedPage) -> Response:
     """The response with a page that a handler rendered. A page that is shown once is not stored."""
-    is_stored = status == HTTPStatus.OK and not page.headers
-    caching = PRIVATE_NO_CACHE if is_stored else NO_STORE
-    return Response(status, [HTML_CONTENT_TYPE, caching, VARY_FOR_PAGES, *headers, *page.headers], page.body, page.etag)
+    caching = NO_STORE if page.headers else PRIVATE_NO_CACHE
+    return Response(200, [HTML_CONTENT_TYPE, caching, VARY_FOR_PAGES, *page.headers], page.body, page.etag)
 
 
 OPERATIONS = (

@@ -1,11 +1,10 @@
-"""The pages of resources, by subject. Each module declares `PAGES` and `FORMS`."""
+"""The pages of resources, by subject. Each module declares `PAGES`, and `FORMS` if its pages have any."""
 
 from fieldgate.web.page_views import FormKey, PageForm, PageView
 from fieldgate.web.pages import (
     account,
     assets,
     event_detail,
-    event_summary,
     events,
     imports,
     permissions,
@@ -17,9 +16,11 @@ from fieldgate.web.pages import (
 )
 
 _MODULES = (
-    account, assets, event_detail, event_summary, events, imports, permissions, reference, service, sharing, users,
+    account, assets, event_detail, events, imports, permissions, reference, service, sharing, users,
     versions,
 )  # fmt: skip
 
 PAGES: dict[str, PageView] = {name: view for module in _MODULES for name, view in module.PAGES.items()}
-FORMS: dict[FormKey, PageForm] = {key: form for module in _MODULES for key, form in module.FORMS.items()}
+FORMS: dict[FormKey, PageForm] = {
+    key: form for module in _MODULES for key, form in getattr(module, "FORMS", {}).items()
+}

@@ -1,7 +1,5 @@
 """The account page: tokens, sessions and password."""
 
-from typing import Any
-
 from fieldgate.accounts.schemas import ACCOUNT_PATH, SESSIONS_PATH, TOKENS_PATH
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.messages import Message, PluralMessage, translate
@@ -10,7 +8,6 @@ from fieldgate.web.page_views import (
     FormKey,
     FormPreview,
     FormResult,
-    Page,
     PageForm,
     PageView,
     Redirect,
@@ -68,18 +65,10 @@ async def end_sessions(_: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(PAGE_PATH, Message("You are logged out in all other browsers."))
 
 
-async def load_tokens(_: Page, __: InternalAPI) -> dict[str, Any]:
-    return {"table": "tokens"}
-
-
-async def load_sessions(_: Page, __: InternalAPI) -> dict[str, Any]:
-    return {"table": "sessions"}
-
-
 PAGES: dict[str, PageView] = {
     "account_detail": PageView("accounts/own_detail.html"),
-    "account_token_list": PageView("accounts/own_list.html", load_tokens),
-    "account_session_list": PageView("accounts/own_list.html", load_sessions),
+    "account_token_list": PageView("accounts/own_list.html"),
+    "account_session_list": PageView("accounts/own_list.html"),
 }
 FORMS: dict[FormKey, PageForm] = {
     ("account_page", "create-token"): PageForm(create_token, is_once=True),

@@ -1,4 +1,4 @@
-"""Charts of a summary of events: map, timeline, bars, and the tables behind them."""
+"""Charts of events: map, timeline, bars and the tables behind them for a summary, and a small map of some countries."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -12,16 +12,40 @@ from fieldgate.http.response.links import encode_query
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.web.charts.atlas import load_places
-from fieldgate.web.charts.bars import ChartLink, HorizontalBar, build_bars
 from fieldgate.web.charts.timeline import Timeline, TimelineValue, build_timeline
 from fieldgate.web.charts.world_map import MapValue, WorldMap, build_map
 from fieldgate.web.formatting import Formatter
+from fieldgate.web.page_views import Page
 
 EVENT_PATH = "/api/v2/event/"
 SUMMARY_PATH = "/api/v2/event/summary/"
 MAX_BARS = 5
 
 Entry = Mapping[str, Any]  # the summary, or one of its entries: all have the same figures
+
+
+class HorizontalBar(msgspec.Struct, frozen=True):
+    """A name, its value as people write it, and the length of its bar from 0 to 1."""
+
+    name: str
+    text: str
+    share: float
+    href: str | None = None
+
+
+class ChartLink(msgspec.Struct, frozen=True):
+    """A cell of a table that is a link."""
+
+    text: str
+    href: str | None
+
+
+class SmallMap(WorldMap, frozen=True):
+    """A map of a third of the page's width: its dots are larger in proportion."""
+
+    @property
+    def dot_radius(self) -> float:
+        return round(self.width * 0.018, 2)
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,24 +97,6 @@ MEASURES = (
 )
 
 
-class EventCharts(msgspec.Struct, frozen=True, kw_only=True):
-    """All charts of a summary, by one measure."""
-
-    measure: str
-    title: str
-    by_country: str  # titles of the charts
-    by_time: str
-    by_type: str
-    map: WorldMap
-    highest: Sequence[str]  # names of the countries with the highest values
-    timeline: Timeline
-    types: Sequence[HorizontalBar]
-    countries: Sequence[HorizontalBar]
-    headers: Sequence[str]
-    country_rows: Sequence[Sequence[str | ChartLink]]
-    period_rows: Sequence[Sequence[str | ChartLink]]
-
-
 def choose_measure(key: str) -> Measure:
     return next((measure for measure in MEASURES if measure.key == key), MEASURES[0])
 
@@ -107,7 +113,7 @@ async def build_charts(
     request: ParsedRequest,
     focus: Collection[str] = (),
     kept: Mapping[str, str] | None = None,
-) -> EventCharts:
+) -> dict[str, Any]:
     """Make the charts of a summary. Every part of them leads to the list that is narrowed to it.
 
     `kept` are parameters that these links have beside the filters.
@@ -128,21 +134,21 @@ async def build_charts(
         )
         for entry in countries
     ]
-    return EventCharts(
-        measure=measure.key,
-        title=translate(measure.title, language),
-        by_country=translate(measure.by_country, language),
-        by_time=translate(measure.per_month if summary["interval"] == "month" else measure.per_year, language),
-        by_type=translate(measure.by_type, language),
-        map=build_map(places, values, focus, has_labels=bool(focus)),
-        highest=[value.name for value in values[:3] if value.value > 0],
-        timeline=_build_timeline(summary, measure, formatter, href),
-        types=_bars(types, measure, formatter, href),
-        countries=_bars(countries, measure, formatter, href),
-        headers=[translate(each.title, language) for each in MEASURES],
-        country_rows=[_row(entry, formatter, href) for entry in countries],
-        period_rows=[_row(entry, formatter, href) for entry in reversed(summary["periods"])],
-    )
+    return {
+        "measure": measure.key,
+        "title": translate(measure.title, language),
+        "by_country": translate(measure.by_country, language),
+        "by_time": translate(measure.per_month if summary["interval"] == "month" else measure.per_year, language),
+        "by_type": translate(measure.by_type, language),
+        "map": build_map(places, values, focus, has_labels=bool(focus)),
+        "highest": [value.name for value in values[:3] if value.value > 0],
+        "timeline": _build_timeline(summary, measure, formatter, href),
+        "types": _bars(types, measure, formatter, href),
+        "countries": _bars(countries, measure, formatter, href),
+        "headers": [translate(each.title, language) for each in MEASURES],
+        "country_rows": [_row(entry, formatter, href) for entry in countries],
+        "period_rows": [_row(entry, formatter, href) for entry in reversed(summary["periods"])],
+    }
 
 
 def funding_text(funded: float, requested: float, language: Language) -> str:
@@ -190,11 +196,20 @@ def _build_timeline(
 def _bars(
     entries: Sequence[Entry], measure: Measure, formatter: Formatter, href: Callable[[Entry], str | None]
 ) -> list[HorizontalBar]:
-    shown = [entry for entry in entries if measure.value_of(entry) > 0][:MAX_BARS]
-    return build_bars(
-        (entry["name"], measure.value_of(entry), formatter.short(measure.value_of(entry)), href(entry))
-        for entry in shown
-    )
+    """The highest values. The greatest fills its bar."""
+    values = [(entry, measure.value_of(entry)) for entry in entries if measure.value_of(entry) > 0][:MAX_BARS]
+    greatest = max((value for _, value in values), default=0)
+    return [
+        HorizontalBar(entry["name"], formatter.short(value), share_of(value, greatest), href(entry))
+        for entry, value in values
+    ]
+
+
+def share_of(part: float, whole: float) -> float:
+    """The share of a whole, from 0 to 1. Nothing, or more than all, is possible in funding."""
+    if whole <= 0:
+        return 0.0
+    return round(min(max(part / whole, 0.0), 1.0), 4)
 
 
 def _row(entry: Entry, formatter: Formatter, href: Callable[[Entry], str | None]) -> list[str | ChartLink]:
@@ -204,3 +219,23 @@ def _row(entry: Entry, formatter: Formatter, href: Callable[[Entry], str | None]
         formatter.compact(entry["num_affected"]),
         formatter.compact(funding_gap(entry)),
     ]
+
+
+async def build_small_map(page: Page, countries: Sequence[Mapping[str, Any]]) -> SmallMap | None:
+    """A map of countries, given as records, zoomed to them; None if none of them is on the map."""
+    events_url = urlsplit(page.request.base_url.url).path + EVENT_PATH
+    values = [
+        MapValue(
+            iso3=country["iso3"],
+            name=country["name"],
+            value=1,
+            text=translate(Message("Emergencies: {country}", country=country["name"]), page.language),
+            href=f"{events_url}?countries__in={country['id']}",
+        )
+        for country in countries
+        if country["iso3"]
+    ]
+    if not values:
+        return None
+    world = build_map(await load_places(), values, focus=[value.iso3 for value in values if value.iso3])
+    return SmallMap(**msgspec.structs.asdict(world)) if world.shapes or world.dots else None

@@ -12,8 +12,8 @@ from fieldgate.events.model import Visibility
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.web.page_views import FormKey, Page, PageForm, PageView
-from fieldgate.web.pages.small_map import build_small_map
+from fieldgate.web.page_views import Page, PageView
+from fieldgate.web.pages.event_charts import build_small_map
 
 EVENT_PATH = "/api/v2/event/"
 MAX_SHOWN_REPORTS = 20
@@ -197,4 +197,3 @@ PAGES: dict[str, PageView] = {
     "event_mini_list": PageView("events/mini_list.html", load_mini_list),
     "event_deleted_list": PageView("events/deleted_list.html", load_deleted_list),
 }
-FORMS: dict[FormKey, PageForm] = {}

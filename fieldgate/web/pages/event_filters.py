@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from fieldgate.db import now
+from fieldgate.events.document_templates import APPEAL_TYPE_NAMES, SEVERITY_NAMES
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.response.links import encode_query
 from fieldgate.i18n.languages import Language
@@ -81,19 +82,10 @@ PERIODS: Mapping[str, tuple[Message, int, int]] = {
     "1-year": (Message("Last 12 months"), 12, 0),
     "5-years": (Message("Last five years"), 60, 0),
 }
-SEVERITIES: Mapping[str, Message] = {"0": Message("Yellow"), "1": Message("Orange"), "2": Message("Red")}
-APPEAL_TYPES: Mapping[str, Message] = {
-    "0": Message("DREF"),
-    "1": Message("Emergency Appeal"),
-    "2": Message("International Appeal"),
-    "3": Message("Forecast Based Action"),
-}
+SEVERITIES = {str(level): name for level, name in enumerate(SEVERITY_NAMES)}
+APPEAL_TYPES = {str(number): name for number, name in enumerate(APPEAL_TYPE_NAMES)}
 
-
-class FilterChip(msgspec.Struct, frozen=True):
-    label: str
-    value: str
-    url: str  # the list without this filter
+FilterChip = tuple[str, str, str]  # label, value, and the URL of the list without this filter
 
 
 class TypedFilters(msgspec.Struct, frozen=True):
@@ -250,13 +242,13 @@ async def load_names(params: Mapping[str, str], api: InternalAPI) -> FilterNames
 
 def make_chips(params: Mapping[str, str], names: FilterNames, language: Language) -> list[FilterChip]:
     """One chip for each value of each active filter."""
-    chips = []
+    chips: list[FilterChip] = []
     for name, value in active_filters(params).items():
         label = _label(name, language)
         values = split_values(value) if _is_list(name) else [value]
         if len(values) > MAX_CHIPS_OF_FILTER:
             shown = translate(PluralMessage("{count} value", "{count} values", len(values)), language)
-            chips.append(FilterChip(label, shown, query_with(params, {name: None})))
+            chips.append((label, shown, query_with(params, {name: None})))
             continue
         for each in values:
             others = [other for other in values if other != each]
@@ -264,7 +256,7 @@ def make_chips(params: Mapping[str, str], names: FilterNames, language: Language
             if name == UNTIL and (day := _parse_day(value)) is not None:
                 label = translate(DATE_LABELS["disaster_start_date"]["lte"], language)
                 shown = Formatter(language).date(_day_before(day))
-            chips.append(FilterChip(label, shown, query_with(params, {name: ",".join(others) or None})))
+            chips.append((label, shown, query_with(params, {name: ",".join(others) or None})))
     return chips
 
 

@@ -1,18 +1,14 @@
-"""The list of events: filters, map, timeline and table."""
+"""The list of events: filters, map, timeline and table; and the summary of all matching events as tables."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import msgspec
 
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.response.links import encode_query
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.overload import run_in_thread_if
-from fieldgate.web.charts.bars import share_of
-from fieldgate.web.formatting import Formatter
-from fieldgate.web.page_views import FormKey, Page, PageForm, PageView, Redirect
+from fieldgate.web.formatting import MISSING, Formatter
+from fieldgate.web.page_views import Page, PageView, Redirect
 from fieldgate.web.pages.event_charts import (
     EVENT_PATH,
     MEASURES,
@@ -20,6 +16,7 @@ from fieldgate.web.pages.event_charts import (
     choose_measure,
     funding_text,
     load_summary,
+    share_of,
 )
 from fieldgate.web.pages.event_filters import (
     COUNTRY_PATH,
@@ -67,32 +64,7 @@ COLUMNS: Sequence[tuple[str, Message, str]] = (  # name in `ordering`, title, cl
 DESCENDING_FIRST = frozenset({"ifrc_severity_level", "disaster_start_date", "num_affected", "updated_at"})
 DEFAULT_ORDERING = "-disaster_start_date"
 MAX_COUNTRIES_SHOWN = 3
-MAX_ROWS_ON_LOOP = 200  # more rows would delay other requests
 SEVERITY_CHOICES = ("0", "1", "2", "1,2")
-
-
-class Column(msgspec.Struct, frozen=True):
-    title: str
-    url: str  # sorts by it; "" if that is not possible
-    sort: str  # for aria-sort
-    class_name: str
-
-
-class EventRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An event of the table, as the template needs it."""
-
-    id: int
-    name: str
-    level: int
-    severity: str
-    countries: Sequence[tuple[str, str]]  # name, URL of the list narrowed to it
-    other_countries: list[str]
-    type: str
-    start: str
-    affected: str
-    funded_share: float | None
-    funding: str
-    updated: str
 
 
 async def load_event_list(page: Page, api: InternalAPI) -> Mapping[str, Any] | Redirect:
@@ -104,7 +76,6 @@ async def load_event_list(page: Page, api: InternalAPI) -> Mapping[str, Any] | R
         return Redirect(page.request.path + ("?" + encoded if encoded else ""))
     if params.get("tableau"):  # flat records are for programs
         return Redirect(page.request.path + query_with(params, {"tableau": None}))
-    records = page.record["results"]
     filters = active_filters(params)
     names = await load_names(params, api)
     summary = await load_summary(api, filters)
@@ -116,7 +87,7 @@ async def load_event_list(page: Page, api: InternalAPI) -> Mapping[str, Any] | R
     return {
         "summary": summary,
         "charts": charts,
-        "chips": [(chip.label, chip.value, chip.url) for chip in make_chips(params, names, language)],
+        "chips": make_chips(params, names, language),
         "clear_url": query_with(params, dict.fromkeys(filters)),
         "measures": [
             (each.key, translate(each.title, language), query_with(params, {"measure": each.key})) for each in MEASURES
@@ -124,7 +95,8 @@ async def load_event_list(page: Page, api: InternalAPI) -> Mapping[str, Any] | R
         "exports": _links(EXPORTS, filters, language),
         "program_links": _links(PROGRAM_LINKS, filters, language),
         "columns": _columns(params, language),
-        "rows": await run_in_thread_if(len(records) > MAX_ROWS_ON_LOOP, _to_rows, records, params, language),
+        # Made while the page is rendered, which is in a thread if there are many.
+        "rows": (_to_row(record, params, language) for record in page.record["results"]),
         "choices": _choices(params, names, language),
         "periods": [(value, translate(period[0], language)) for value, period in PERIODS.items()],
         "typed": _typed_values(params, typed is not None),
@@ -158,7 +130,8 @@ def _links(
     ]
 
 
-def _columns(params: Mapping[str, str], language: Language) -> list[Column]:
+def _columns(params: Mapping[str, str], language: Language) -> list[dict[str, str]]:
+    """The head of the table. `url` sorts by the column; it is empty if that is not possible."""
     current = params.get("ordering") or DEFAULT_ORDERING
     columns = []
     for name, title, class_name in COLUMNS:
@@ -168,15 +141,12 @@ def _columns(params: Mapping[str, str], language: Language) -> list[Column]:
             is_descending = current.startswith("-") if is_current else name not in DESCENDING_FIRST
             sort = ("descending" if is_descending else "ascending") if is_current else ""
             url = query_with(params, {"ordering": name if is_descending else f"-{name}"})
-        columns.append(Column(translate(title, language), url, sort, class_name))
+        columns.append({"title": translate(title, language), "url": url, "sort": sort, "class_name": class_name})
     return columns
 
 
-def _to_rows(records: Sequence[Mapping[str, Any]], params: Mapping[str, str], language: Language) -> list[EventRow]:
-    return [_to_row(record, params, language) for record in records]
-
-
-def _to_row(record: Mapping[str, Any], params: Mapping[str, str], language: Language) -> EventRow:
+def _to_row(record: Mapping[str, Any], params: Mapping[str, str], language: Language) -> dict[str, Any]:
+    """An event of the table, as the template needs it."""
     formatter = Formatter(language)
     requested = sum(float(appeal["amount_requested"] or 0) for appeal in record["appeals"])
     funded = sum(float(appeal["amount_funded"] or 0) for appeal in record["appeals"])
@@ -186,20 +156,20 @@ def _to_row(record: Mapping[str, Any], params: Mapping[str, str], language: Lang
     has_funding = requested > 0 or funded > 0
     # With a very long query, links of every row would make a huge page.
     kept = params if sum(map(len, params.values())) <= MAX_REPEATED_QUERY_CHARS else {}
-    return EventRow(
-        id=record["id"],
-        name=record["name"] or translate(Message("Emergency without a name"), language),
-        level=record["ifrc_severity_level"],
-        severity=record["ifrc_severity_level_display"],
-        countries=[(country["name"], query_with(kept, {"countries__in": country["id"]})) for country in shown],
-        other_countries=others,
-        type=record["dtype"]["name"] if record["dtype"] else "",
-        start=formatter.date(record["disaster_start_date"]),
-        affected=formatter.number(record["num_affected"]),
-        funded_share=share_of(funded, requested) if has_funding else None,
-        funding=funding_text(funded, requested, language) if has_funding else "",
-        updated=formatter.date(record["updated_at"]),
-    )
+    return {
+        "id": record["id"],
+        "name": record["name"] or translate(Message("Emergency without a name"), language),
+        "level": record["ifrc_severity_level"],
+        "severity": record["ifrc_severity_level_display"],
+        "countries": [(country["name"], query_with(kept, {"countries__in": country["id"]})) for country in shown],
+        "other_countries": others,
+        "type": record["dtype"]["name"] if record["dtype"] else "",
+        "start": formatter.date(record["disaster_start_date"]),
+        "affected": formatter.number(record["num_affected"]),
+        "funded_share": share_of(funded, requested) if has_funding else None,
+        "funding": funding_text(funded, requested, language) if has_funding else "",
+        "updated": formatter.date(record["updated_at"]),
+    }
 
 
 def _choices(params: Mapping[str, str], names: FilterNames, language: Language) -> dict[str, Any]:
@@ -235,18 +205,42 @@ def _typed_values(params: Mapping[str, str], is_sent: bool) -> dict[str, str]:
 
 def _is_kept(name: str) -> bool:
     """Whether the filter form sends a parameter that it has no field for."""
-    fields = {
-        "regions__in",
-        "dtype__in",
-        "dtype",
-        "ifrc_severity_level__in",
-        "ifrc_severity_level",
-        "search",
-        FROM,
-        UNTIL,
+    has_field = name.startswith(("regions__in", "dtype", "ifrc_severity_level")) or name in ("search", FROM, UNTIL)
+    return not has_field and name not in NOT_KEPT
+
+
+# The list of the summary, the title of its table, and what its first column has.
+SUMMARY_TABLES: Sequence[tuple[str, Message, Message]] = (
+    ("countries", Message("By country"), Message("Country")),
+    ("regions", Message("By region"), Message("Region")),
+    ("types", Message("By type"), Message("Type")),
+    ("severities", Message("By severity"), Message("Severity")),
+    ("periods", Message("By start date"), Message("Time")),
+)
+
+
+async def load_event_summary(page: Page, api: InternalAPI) -> dict[str, Any]:
+    """The tables, and the active filters by name."""
+    params, language = page.request.query_params, page.language
+    filters = active_filters(params)
+
+    def funding(entry: Mapping[str, Any]) -> str:
+        if entry["amount_requested"] > 0 or entry["amount_funded"] > 0:
+            return funding_text(entry["amount_funded"], entry["amount_requested"], language)
+        return MISSING
+
+    return {
+        "tables": [
+            (name, translate(title, language), translate(head, language)) for name, title, head in SUMMARY_TABLES
+        ],
+        "funding": funding,
+        "chips": make_chips(params, await load_names(params, api), language),
+        "clear_url": query_with(params, dict.fromkeys(filters)),
+        "list_path": EVENT_PATH + ("?" + encode_query(filters.items()) if filters else ""),
     }
-    return name not in fields and name not in NOT_KEPT
 
 
-PAGES: dict[str, PageView] = {"event_list": PageView("events/list.html", load_event_list)}
-FORMS: dict[FormKey, PageForm] = {}
+PAGES: dict[str, PageView] = {
+    "event_list": PageView("events/list.html", load_event_list),
+    "event_summary": PageView("events/summary.html", load_event_summary),
+}

@@ -1,10 +1,8 @@
 """The home page: what is new, search, tasks, and how to call the API. Everything comes from the API."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
-
-import msgspec
 
 from fieldgate.db import now
 from fieldgate.http.injection import HandlerContext
@@ -31,27 +29,7 @@ MAX_SEARCH_CHARS, MAX_SEARCH_WORDS = 200, 10
 MAX_RESULTS = 8
 
 
-class HeadlineFigure(msgspec.Struct, frozen=True):
-    """A number of the last days, and how it compares with the days before."""
-
-    text: str
-    title: str
-    change: str
-
-
-class FoundItem(msgspec.Struct, frozen=True):
-    name: str
-    path: str
-    note: str = ""
-
-
-class ResultGroup(msgspec.Struct, frozen=True):
-    """Search results of one kind. `path` leads to all of them."""
-
-    title: str
-    count: int
-    items: Sequence[FoundItem]
-    path: str = ""
+ResultGroup = dict[str, Any]  # search results of one kind: title, count, items, and the path that leads to all of them
 
 
 async def load_home(context: HandlerContext, api: InternalAPI, typed: str) -> dict[str, Any]:
@@ -91,11 +69,11 @@ async def _load_recent(request: ParsedRequest, api: InternalAPI) -> dict[str, An
         for each in MEASURES:
             current, previous = each.value_of(recent), each.value_of(before)
             figures.append(
-                HeadlineFigure(
-                    formatter.compact(current),
-                    translate(each.title, request.language),
-                    change_text(current, previous, request.language),
-                )
+                {
+                    "text": formatter.compact(current),
+                    "title": translate(each.title, request.language),
+                    "change": change_text(current, previous, request.language),
+                }
             )
     return {
         "days": DAYS,
@@ -145,16 +123,14 @@ async def _search(text: str, caller: Caller, api: InternalAPI, language: Languag
         _group(
             Message("Emergencies"),
             events,
-            lambda each: FoundItem(
-                each["name"], f"{EVENT_PATH}{each['id']}/", formatter.date(each["disaster_start_date"])
-            ),
+            lambda each: (each["name"], f"{EVENT_PATH}{each['id']}/", formatter.date(each["disaster_start_date"])),
             language,
             f"{EVENT_PATH}?{encode_query([('search', text)])}",
         ),
         _group(
             Message("Countries"),
             countries,
-            lambda each: FoundItem(each["name"], f"{EVENT_PATH}?countries__in={each['id']}"),
+            lambda each: (each["name"], f"{EVENT_PATH}?countries__in={each['id']}", ""),
             language,
         ),
     ]
@@ -165,18 +141,18 @@ async def _search(text: str, caller: Caller, api: InternalAPI, language: Languag
             _group(
                 Message("Forms and collections"),
                 assets,
-                lambda each: FoundItem(each["name"], f"{ASSETS_PATH}{each['uid']}/", each["owner__username"]),
+                lambda each: (each["name"], f"{ASSETS_PATH}{each['uid']}/", each["owner__username"]),
                 language,
                 f"{ASSETS_PATH}?{encode_query([('q', expression)])}",
             ),
             _group(
                 Message("People"),
                 await _find_people(text, caller, api),
-                lambda each: FoundItem(each["username"], f"{USERS_PATH}{each['username']}/"),
+                lambda each: (each["username"], f"{USERS_PATH}{each['username']}/", ""),
                 language,
             ),
         ]
-    return [group for group in groups if group.items]
+    return [group for group in groups if group["items"]]
 
 
 async def _find_people(text: str, caller: Caller, api: InternalAPI) -> dict[str, Any] | None:
@@ -193,9 +169,10 @@ async def _find_people(text: str, caller: Caller, api: InternalAPI) -> dict[str,
 def _group(
     title: Message, answer: Mapping[str, Any] | None, to_item: Any, language: Language, path: str = ""
 ) -> ResultGroup:
-    records = answer["results"] if answer else []
-    count = answer["count"] if answer else 0
-    return ResultGroup(translate(title, language), count, [to_item(record) for record in records], path)
+    """`to_item` gives the name, the path and a note of a record."""
+    found = answer or {"count": 0, "results": []}
+    items = [to_item(record) for record in found["results"]]
+    return {"title": translate(title, language), "count": found["count"], "items": items, "path": path}
 
 
 def asset_search(text: str) -> str:

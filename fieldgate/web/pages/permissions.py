@@ -13,9 +13,8 @@ from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, implied, permission_path
 from fieldgate.permissions.labels import replace_codenames, short_label
 from fieldgate.web.charts.permission_graph import PermissionGraph, build_graph
-from fieldgate.web.page_views import FormKey, Page, PageForm, PageView
-from fieldgate.web.pages.record_links import codename
-from fieldgate.web.pages.sharing_people import PERMISSION_ORDER, ShownEffect, show_effect
+from fieldgate.web.page_views import Page, PageView
+from fieldgate.web.pages.sharing_people import PERMISSION_ORDER, ShownEffect, codename, show_effect
 
 WHAT_IF_PATH = "/api/v2/permissions/effects/"
 LIST_PATH = "/api/v2/permissions/"
@@ -60,15 +59,8 @@ def permission_links(codenames: Iterable[str], language: Language, asset_type: s
 # The list
 
 
-class MatrixRow(msgspec.Struct, frozen=True):
-    """What assigning one permission does to the others."""
-
-    permission: PermissionLink
-    meaning: str
-    cells: tuple[str, ...]  # self, gives, removes or nothing
-
-
-def matrix(records: Iterable[Mapping[str, Any]], language: Language) -> list[MatrixRow]:
+def matrix(records: Iterable[Mapping[str, Any]], language: Language) -> list[dict[str, Any]]:
+    """What assigning each permission does to the others: itself, gives, removes or nothing."""
     by_name = {each["codename"]: each for each in records}
     links = permission_links(by_name, language)
     rows = []
@@ -88,7 +80,8 @@ def matrix(records: Iterable[Mapping[str, Any]], language: Language) -> list[Mat
             else ""
             for each in links
         )  # fmt: skip
-        rows.append(MatrixRow(link, translate(_MEANINGS[link.codename], language), cells))
+        meaning = translate(_MEANINGS[link.codename], language)
+        rows.append({"permission": link, "meaning": meaning, "cells": cells})
     return rows
 
 
@@ -120,24 +113,6 @@ def needs_graph(records: Iterable[Mapping[str, Any]], language: Language, prefix
 STATES = ("held", "assign", "remove")
 
 
-class WhatIfRow(msgspec.Struct, frozen=True):
-    """A permission in the what-if form, and what happens to it."""
-
-    permission: PermissionLink
-    state: str  # what was chosen: held, assign, remove or nothing
-    had: bool
-    has: bool
-    effects: tuple[ShownEffect, ...]
-
-
-class WhatIf(msgspec.Struct, frozen=True):
-    asset_type: str
-    types: list[tuple[str, str]]
-    rows: list[WhatIfRow]
-    is_answered: bool
-    errors: tuple[str, ...]
-
-
 def _query(chosen: Mapping[str, str], asset_type: str) -> dict[str, str]:
     """Return the query of the API for what was chosen for each permission."""
     held = [name for name, state in chosen.items() if state in ("held", "remove")]
@@ -149,7 +124,9 @@ def _query(chosen: Mapping[str, str], asset_type: str) -> dict[str, str]:
     return {"asset_type": asset_type, **{name: ",".join(given) for name, given in lists.items() if given}}
 
 
-async def _ask_what_if(chosen: Mapping[str, str], asset_type: str, language: Language, api: InternalAPI) -> WhatIf:
+async def _ask_what_if(
+    chosen: Mapping[str, str], asset_type: str, language: Language, api: InternalAPI
+) -> dict[str, Any]:
     query = _query(chosen, asset_type)
     if not chosen:
         return _show_what_if({}, None, asset_type, language)
@@ -157,13 +134,14 @@ async def _ask_what_if(chosen: Mapping[str, str], asset_type: str, language: Lan
     if not response.is_error:
         return _show_what_if(chosen, response.body, asset_type, language)
     texts = [text for texts in response.body.values() for text in (texts if isinstance(texts, list) else [texts])]
-    errors = tuple(replace_codenames(text, asset_type, language) for text in dict.fromkeys(texts))
-    return msgspec.structs.replace(_show_what_if(chosen, None, asset_type, language), errors=errors)
+    errors = [replace_codenames(text, asset_type, language) for text in dict.fromkeys(texts)]
+    return {**_show_what_if(chosen, None, asset_type, language), "errors": errors}
 
 
 def _show_what_if(
     chosen: Mapping[str, str], record: Mapping[str, Any] | None, asset_type: str, language: Language
-) -> WhatIf:
+) -> dict[str, Any]:
+    """The what-if form: what was chosen for each permission (a state or nothing), and what happens to it."""
     known_type = asset_type if asset_type in _TYPE_NAMES else "survey"
     before = {codename(url) for url in record["held"]} if record else set()
     after = {codename(url) for url in record["result"]} if record else set()
@@ -172,16 +150,22 @@ def _show_what_if(
         effects.setdefault(codename(each["permission"]), []).append(show_effect(each))
     offered = rules.assignable(known_type) | (chosen.keys() & BY_CODENAME.keys())
     rows = [
-        WhatIfRow(
-            link,
-            chosen.get(link.codename, ""),
-            link.codename in before,
-            link.codename in after,
-            tuple(effects.get(link.codename, ())),
-        )
+        {
+            "permission": link,
+            "state": chosen.get(link.codename, ""),
+            "had": link.codename in before,
+            "has": link.codename in after,
+            "effects": effects.get(link.codename, ()),
+        }
         for link in permission_links(offered, language, known_type)
     ]
-    return WhatIf(known_type, type_names(language), rows, record is not None, ())
+    return {
+        "asset_type": known_type,
+        "types": type_names(language),
+        "rows": rows,
+        "is_answered": record is not None,
+        "errors": (),
+    }
 
 
 async def load_what_if(page: Page, api: InternalAPI) -> dict[str, Any]:  # noqa: ARG001
@@ -237,4 +221,3 @@ PAGES: dict[str, PageView] = {
     "permission_effects": PageView("permissions/effects.html", load_effects),
     "permission_what_if": PageView("permissions/what_if.html", load_what_if),
 }
-FORMS: dict[FormKey, PageForm] = {}

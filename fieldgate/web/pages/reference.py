@@ -5,9 +5,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fieldgate.http.internal_api import InternalAPI
-from fieldgate.web.page_views import FormKey, Page, PageForm, PageView
+from fieldgate.web.page_views import Page, PageView
+from fieldgate.web.pages.event_charts import build_small_map
 from fieldgate.web.pages.event_detail import safe_url
-from fieldgate.web.pages.small_map import build_small_map
 
 COUNTRY_PATH = "/api/v2/country/"
 EVENT_PATH = "/api/v2/event/"
@@ -110,4 +110,3 @@ PAGES: dict[str, PageView] = {
     "disaster_type_list": PageView("reference/disaster_types.html", load_disaster_type_list),
     "disaster_type_detail": PageView("reference/disaster_type.html", load_disaster_type),
 }
-FORMS: dict[FormKey, PageForm] = {}

@@ -4,7 +4,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fieldgate.http.internal_api import InternalAPI
-from fieldgate.web.page_views import FormKey, Page, PageForm, PageView
+from fieldgate.web.page_views import Page, PageView
 
 
 async def load_endpoints(page: Page, api: InternalAPI) -> dict[str, Any]:
@@ -19,4 +19,3 @@ async def load_endpoints(page: Page, api: InternalAPI) -> dict[str, Any]:
 
 
 PAGES: dict[str, PageView] = {"endpoint_index": PageView("endpoints.html", load_endpoints)}
-FORMS: dict[FormKey, PageForm] = {}

@@ -1,4 +1,4 @@
-"""The sharing page: who can use an asset, and the forms that change it."""
+"""The sharing page: who can use an asset, the forms that change it, and why a person can do something."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,12 +10,11 @@ from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.languages import Language
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL, implied
+from fieldgate.permissions.filter_sentences import describe_submissions
 from fieldgate.permissions.labels import short_label
 from fieldgate.permissions.submission_filters import PARTIALLY_GRANTABLE
 from fieldgate.web.page_views import FormKey, FormState, Page, PageForm, PageView
 from fieldgate.web.pages import sharing_forms
-from fieldgate.web.pages.record_links import asset_uid, codename
-from fieldgate.web.pages.sharing_explanation import load_explanation
 from fieldgate.web.pages.sharing_filters import FilterFields, from_filters, read_fields
 from fieldgate.web.pages.sharing_forms import ASSETS_PATH, DRY_RUN, SharingState, max_table_form_bytes, update_choices
 from fieldgate.web.pages.sharing_history import load_history
@@ -24,9 +23,13 @@ from fieldgate.web.pages.sharing_people import (
     PUBLIC_USERNAME,
     AssetAccess,
     ShownChange,
+    asset_uid,
+    codename,
+    display_name,
     group_people,
     sentence_name,
     show_changes,
+    username,
 )
 
 MAX_SOURCES = 100  # forms to copy from, in the list of a page
@@ -234,6 +237,42 @@ async def load_assignment(page: Page, api: InternalAPI) -> dict[str, Any]:
     [person] = group_people([page.record], asset, page.language)
     label = short_label(codename(page.record["permission"]), asset.asset_type, page.language)
     return {"asset": asset, "person": person, "label": label}
+
+
+async def load_explanation(page: Page, api: InternalAPI) -> dict[str, Any]:
+    asset = AssetAccess.from_record(await api.get(f"{ASSETS_PATH}{page.request.path_values['uid']}/"))
+    name = username(page.record["user"])
+    asked = codename(page.record["permission"])
+    explained = []
+    for permission in asset.assignable:
+        query = {"user": name, "permission": permission}
+        record = page.record if permission == asked else await api.get(f"{asset.path}explain/", query)
+        explained.append(_explain_permission(record, asset.asset_type, page.language))
+    return {
+        "asset": asset,
+        "person": display_name(name, page.language),
+        "person_in_sentence": sentence_name(name, page.language),
+        "is_everyone": name == PUBLIC_USERNAME,
+        "user": name,
+        "main": _explain_permission(page.record, asset.asset_type, page.language),
+        "explained": explained,
+    }
+
+
+def _explain_permission(record: Mapping[str, Any], asset_type: str, language: Language) -> dict[str, Any]:
+    """An `ExplanationRecord` in words: whether the person has the permission, why, and what could be given."""
+    return {
+        "codename": codename(record["permission"]),
+        "label": record["label"],
+        "is_allowed": record["allowed"],
+        "is_partial": not record["allowed"] and "partial" in [each["rule"] for each in record["rules"]],
+        "reasons": list(dict.fromkeys(each["why"] for each in record["rules"])),
+        "submissions": [
+            (short_label(codename(each["url"]), asset_type, language), describe_submissions(each["filters"], language))
+            for each in record.get("partial_permissions", ())
+        ],
+        "needs": [each["why"] for each in record["needs"]],
+    }
 
 
 PAGES: dict[str, PageView] = {

@@ -4,27 +4,23 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
-import msgspec
-
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions.catalogue import implied
 from fieldgate.permissions.filter_sentences import isolate, join_list
 from fieldgate.web.page_views import Page
-from fieldgate.web.pages.record_links import asset_uid, codename, username
-from fieldgate.web.pages.sharing_people import PERMISSION_ORDER, AssetAccess, ShownEffect, sentence_name, show_effect
+from fieldgate.web.pages.sharing_people import (
+    PERMISSION_ORDER,
+    AssetAccess,
+    asset_uid,
+    codename,
+    sentence_name,
+    show_effect,
+    username,
+)
 
 GAINED, LOST = ("granted", "allowed"), ("removed", "denied")
-
-
-class HistoryEntry(msgspec.Struct, frozen=True):
-    """What one person did for another at one time."""
-
-    date: str
-    sentence: str
-    effects: tuple[ShownEffect, ...]
-    source: str  # the name of the asset that was copied from, if the caller can see it
 
 
 async def load_history(page: Page, api: InternalAPI) -> dict[str, Any]:
@@ -39,14 +35,15 @@ async def load_history(page: Page, api: InternalAPI) -> dict[str, Any]:
 
 def history_entries(
     records: Iterable[Mapping[str, Any]], sources: Mapping[str, str], language: Language
-) -> list[HistoryEntry]:
-    """Return entries from records, in the same order. `sources` has names of assets by uid."""
+) -> list[dict[str, Any]]:
+    """What one person did for another at one time. `sources` has names of assets by uid."""
     entries = []
     for (date, maker, act, holder), group in groupby(records, _group_key):
         effects = list(group)
         source = next((sources.get(asset_uid(each["source"]), "") for each in effects if "source" in each), "")
         sentence = history_sentence(username(maker), username(holder), act, effects, language)
-        entries.append(HistoryEntry(date, sentence, tuple(map(show_effect, effects)), source))
+        shown = [show_effect(each) for each in effects]
+        entries.append({"date": date, "sentence": sentence, "effects": shown, "source": source})
     return entries
 
 

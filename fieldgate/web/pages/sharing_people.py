@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
@@ -13,7 +14,6 @@ from fieldgate.permissions.filter_sentences import isolate
 from fieldgate.permissions.labels import short_label
 from fieldgate.permissions.sentences import access_sentence
 from fieldgate.permissions.submission_filters import Filters
-from fieldgate.web.pages.record_links import codename, username
 
 PUBLIC_USERNAME = "AnonymousUser"
 MAX_LISTED_PEOPLE = 100  # on one page, and in one preview
@@ -30,6 +30,27 @@ PERMISSION_ORDER = (
     "delete_submissions",
     "manage_asset",
 )
+
+
+# What the links in records refer to: pages show names, not URLs.
+
+
+def linked_name(url: str, collection: str) -> str:
+    """Return the last part of a URL below a collection: the username of a user, the uid of an asset."""
+    _, _, rest = urlsplit(url).path.partition(f"/api/v2/{collection}/")
+    return unquote(rest.removesuffix("/"))
+
+
+def username(url: str) -> str:
+    return linked_name(url, "users")
+
+
+def codename(url: str) -> str:
+    return linked_name(url, "permissions")
+
+
+def asset_uid(url: str) -> str:
+    return linked_name(url, "assets").partition("/")[0]
 
 
 class AssetAccess(msgspec.Struct, frozen=True):
