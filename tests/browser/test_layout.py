@@ -39,18 +39,6 @@ def test_paper_has_the_content_only(page_visitor: PageVisitor, name: str) -> Non
         loaded.page.emulate_media(media="screen")
 
 
-@pytest.mark.parametrize(
-    ("name", "selector"), [("permissions-what-if-result", "main table"), ("swagger", ".opblock-summary-path")]
-)
-def test_paper_keeps_results(page_visitor: PageVisitor, name: str, selector: str) -> None:
-    loaded = page_visitor.open(ENTRIES[name], Language.FRENCH, with_open_disclosures=False)
-    loaded.page.emulate_media(media="print")
-    try:
-        assert loaded.page.locator(selector).first.is_visible()
-    finally:
-        loaded.page.emulate_media(media="screen")
-
-
 @pytest.mark.parametrize(("name", "selector"), [("event", "h1"), ("events-filtered", "th a:text('Kenya: Flood')")])
 def test_english_names_begin_at_the_right_in_arabic(page_visitor: PageVisitor, name: str, selector: str) -> None:
     loaded = page_visitor.open(ENTRIES[name], Language.ARABIC)

@@ -16,8 +16,3 @@ def test_every_page_is_in_the_inventory(site: DemoSite) -> None:
         if operation.name in PAGE_VIEWS or operation.name in OTHER_PAGES:
             pattern = re.compile(re.sub(r"\{\w+\}", "[^/]+", operation.route.path))
             assert any(map(pattern.fullmatch, paths)), f"{operation.name} {operation.route.path} is not in PAGES"
-
-
-def test_names_are_unique() -> None:
-    names = [entry.name for entry in PAGES]
-    assert len(names) == len(set(names))

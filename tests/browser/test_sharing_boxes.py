@@ -6,7 +6,6 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page
 
-from fieldgate.i18n.languages import Language
 from fieldgate.permissions import rules
 from fieldgate.web.pages.sharing_forms import ticked_permissions, update_choices
 from fieldgate.web.pages.sharing_people import PERMISSION_ORDER
@@ -31,16 +30,6 @@ def ticked(page: Page) -> set[str]:
     return set(page.locator("[name=permissions]:checked").evaluate_all("boxes => boxes.map((box) => box.value)"))
 
 
-@pytest.mark.parametrize("language", [Language.ENGLISH, Language.ARABIC])
-def test_unticking_manage_unticks_what_it_needs(open_page: OpenPage, site: DemoSite, language: Language) -> None:
-    page = open_form(open_page, site, language=language)
-    click(page, "view_submissions")
-    click(page, "manage_asset")
-    assert "delete_submissions" in ticked(page)
-    click(page, "manage_asset")
-    assert ticked(page) == {"view_asset", "view_submissions"}
-
-
 def test_the_script_agrees_with_the_server(open_page: OpenPage, site: DemoSite) -> None:
     page, rng = open_form(open_page, site), random.Random(0)
     offered = [each for each in PERMISSION_ORDER if each in rules.assignable("survey")]
@@ -52,16 +41,6 @@ def test_the_script_agrees_with_the_server(open_page: OpenPage, site: DemoSite) 
         choices = update_choices(choices, [each for each in offered if each in after], "survey")
         click(page, clicked[-1])
         assert ticked(page) == ticked_permissions(choices, "survey"), clicked
-
-
-def test_what_a_choice_removed_comes_back(open_page: OpenPage, site: DemoSite) -> None:
-    page = open_form(open_page, site)
-    click(page, "change_submissions")
-    before = ticked(page)
-    click(page, "partial_submissions")
-    assert ticked(page) == {"view_asset", "partial_submissions"}
-    click(page, "partial_submissions")
-    assert ticked(page) == before
 
 
 @pytest.mark.parametrize("has_javascript", [True, False])

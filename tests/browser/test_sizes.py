@@ -1,7 +1,6 @@
 """Pages are small: for bad connections in compressed bytes, for old phones in elements."""
 
 import httpx
-from playwright.sync_api import Browser
 
 from fieldgate.i18n.languages import Language
 from tests.browser.demo_site import ANONYMOUS, USER, DemoSite
@@ -26,19 +25,6 @@ def test_large_form_is_paged(site: DemoSite, page_visitor: PageVisitor) -> None:
     page = page_visitor.open(LARGE_FORM, Language.ENGLISH)
     assert page.call("nodeCount", "") <= 3_000
     assert _compressed_size(site, LARGE_FORM, USER, Language.ENGLISH) < 40 * KILOBYTE
-
-
-def test_one_style_sheet_and_one_small_script(browser: Browser, site: DemoSite) -> None:
-    context = browser.new_context(base_url=site.base_url)
-    page = context.new_page()
-    loaded: dict[str, list[int]] = {}
-    page.on("response", lambda answer: loaded.setdefault(answer.request.resource_type, []).append(len(answer.body())))
-    page.goto(EVENTS.path)
-    page.wait_for_load_state("networkidle")
-    context.close()
-    assert len(loaded["stylesheet"]) == 1
-    assert len(loaded["script"]) == 1
-    assert loaded["script"][0] < 10 * KILOBYTE
 
 
 def _compressed_size(site: DemoSite, entry: PageEntry, role: str, language: Language) -> int:

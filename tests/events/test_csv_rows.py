@@ -5,12 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.events.csv_rows import COLUMNS, build_row_template
 from fieldgate.events.document_templates import build_list_template
 from fieldgate.events.documents import DocumentRenderer, RecordShape, build_document
 from fieldgate.events.model import Event
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
-from fieldgate.http.response.csv_safe import decode_csv, encode_csv
+from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
 from tests.events.record_rows import to_rows
@@ -63,17 +62,6 @@ def test_rows_are_those_of_the_records(events: list[Event]) -> None:
             assert renderer.render_joined_rows(documents, scope) == b"".join(expected)
             records = [renderer.templates.render(build_list_template(event), scope) for event in events]
             assert renderer.render(documents, scope, RecordShape.RECORD) == records
-
-
-@given(event_lists(3))
-def test_usual_events_have_a_row_template(events: list[Event]) -> None:
-    for event in events:
-        template = build_row_template(event)
-        assert template.endswith(b"\r\n")
-        [row] = decode_csv(
-            DocumentRenderer(REFERENCE_DATA, Language.ENGLISH).render_joined_rows([build_document(event)], FULL_SCOPE)
-        )
-        assert len(row) == len(COLUMNS)
 
 
 @pytest.mark.parametrize("mark", "\x03\x04\x05\x06\x08\x0b\x1a\x1c", ids=ascii)

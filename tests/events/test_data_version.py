@@ -45,13 +45,6 @@ async def test_who_may_see_more_has_another_version(event_service: Service) -> N
     assert await versions(event_service, "") != await versions(event_service, "", headers=headers)
 
 
-async def test_lists_without_a_version_say_none(service: Service) -> None:
-    headers = await superuser(service)
-    assert (await service.get("/api/v2/users/", headers=headers)).headers["Fieldgate-Data-Version"] == "none"
-    for path in ("/api/v2/assets/", "/api/v2/permissions/", "/api/v2/imports/", "/api/v2/country/"):
-        assert (await service.get(path, headers=headers)).headers["Fieldgate-Data-Version"] != "none"
-
-
 async def test_a_write_of_another_process_while_a_page_is_read(
     start: StartService, database_url: str, database: Database
 ) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from python_calamine import CalamineWorkbook
 
 from fieldgate.events.csv_rows import COLUMNS
 from tests.conftest import Service
@@ -31,17 +30,6 @@ async def test_default_page_is_newest_50(event_service: Service) -> None:
     assert page["count"] == PUBLIC_COUNT
     assert [record["id"] for record in page["results"]][:4] == [107, 102, 101, 100]
     assert len(page["results"]) == 50
-
-
-async def test_list_record(event_service: Service) -> None:
-    record = (await get_list(event_service, "?id=107"))["results"][0]
-    assert {"dtype", "countries", "appeals", "field_reports", "name", "summary", "id"} <= set(record)
-    assert record["dtype"] == {
-        "id": 12, "summary": "", "name": "Flood", "translation_module_original_language": "en",
-    }  # fmt: skip
-    assert record["countries"][0]["iso3"] == "NPL"
-    assert record["appeals"][0]["atype_display"] == "Emergency Appeal"
-    assert (await get_list(event_service, "?id=101"))["results"][0]["dtype"] is None
 
 
 async def test_languages_and_fallbacks(event_service: Service) -> None:
@@ -89,12 +77,6 @@ async def test_languages_and_fallbacks(event_service: Service) -> None:
 )
 async def test_filters(event_service: Service, query: str, expected: list[int]) -> None:
     assert await get_ids(event_service, query) == expected
-
-
-async def test_event_with_two_matching_countries_is_listed_once(event_service: Service) -> None:
-    page = await get_list(event_service, "?countries__in=84,123&regions__in=2&limit=1000")
-    assert page["count"] == len(page["results"]) == 102
-    assert len({record["id"] for record in page["results"]}) == 102
 
 
 async def test_visibility_by_caller(event_service: Service) -> None:
@@ -167,13 +149,6 @@ async def test_csv(event_service: Service) -> None:
     )
 
 
-async def test_ndjson(event_service: Service) -> None:
-    response = await event_service.get(f"{PATH}?format=ndjson&limit=3")
-    records = [msgspec.json.decode(line) for line in response.content.splitlines()]
-    assert records == (await get_list(event_service, "?limit=3"))["results"]
-    assert 'rel="next"' in response.headers["Link"]
-
-
 async def test_flat_records(event_service: Service) -> None:
     flat = await get_list(event_service, "?tableau=true&limit=3")
     nested = await get_list(event_service, "?tableau=false&limit=3")
@@ -191,20 +166,6 @@ async def test_flat_records(event_service: Service) -> None:
     assert (refused.status_code, refused.json()) == (400, {"tableau": ["Enter true or false."]})
 
 
-async def test_export(event_service: Service) -> None:
-    all_ids = await get_ids(event_service, "?limit=1000")
-    rows = list(csv.DictReader(io.StringIO((await event_service.get(f"{PATH}export/")).text)))
-    assert [int(row["id"]) for row in rows] == all_ids
-    lines = (await event_service.get(f"{PATH}export/?format=ndjson&countries__in=84,290")).content.splitlines()
-    assert [msgspec.json.decode(line)["id"] for line in lines] == [102, 101]
-    book = await event_service.get(f"{PATH}export/?format=xlsx&ordering=id", headers={"Accept-Language": "ar"})
-    table = CalamineWorkbook.from_filelike(io.BytesIO(book.content)).get_sheet_by_index(0).to_python()
-    assert tuple(table[0]) == COLUMNS
-    assert [row[COLUMNS.index("id")] for row in table[1:]] == sorted(all_ids)
-    ignored = await event_service.get(f"{PATH}export/?country=84")
-    assert ignored.headers["Fieldgate-Ignored"] == "country"
-
-
 INVALID_FILTERS = [
     ("countries__in", "abc"), ("countries__in", "1,abc"), ("regions__in", "Africa"), ("dtype", "flood"),
     ("dtype", "12.5"), ("dtype__in", "1;2"), ("id", "x"), ("id__in", "1,2,x"), ("appeal_type", "77"),
@@ -217,26 +178,20 @@ INVALID_FILTERS = [
 INVALID_PAGES = [("limit", "0"), ("offset", "-1")]
 
 
-@pytest.mark.parametrize("language", ["en", "fr", "ar", "es"])
 @pytest.mark.parametrize(
     ("path", "name", "value"),
     [
         *((PATH, *invalid) for invalid in INVALID_FILTERS + INVALID_PAGES),
-        *((f"{PATH}mini/", *invalid) for invalid in INVALID_FILTERS + INVALID_PAGES),
-        *((f"{PATH}export/", *invalid) for invalid in INVALID_FILTERS),
+        *((f"{PATH}{path}/", *INVALID_FILTERS[0]) for path in ("mini", "export", "summary")),
+        (f"{PATH}mini/", *INVALID_PAGES[0]),
         *((f"{PATH}deleted/", *invalid) for invalid in [("since", "yesterday"), *INVALID_PAGES]),
     ],
 )
-async def test_invalid_values(event_service: Service, path: str, name: str, value: str, language: str) -> None:
-    messages = {}
-    for code in ("en", language):
-        response = await event_service.get(path, params={name: value}, headers={"Accept-Language": code})
+async def test_invalid_values(event_service: Service, path: str, name: str, value: str) -> None:
+    messages = set()
+    for language in ("en", "ar"):
+        response = await event_service.get(path, params={name: value}, headers={"Accept-Language": language})
         assert response.status_code == 400, response.text
         assert list(response.json()) == [name]
-        messages[code] = response.json()[name][0]
-    assert language == "en" or messages["en"] != messages[language], "translated"
-
-
-async def test_all_invalid_values_are_reported(event_service: Service) -> None:
-    response = await event_service.get(f"{PATH}export/?ordering=foo&dtype=flood&format=csv")
-    assert (response.status_code, sorted(response.json())) == (400, ["dtype", "ordering"])
+        messages.add(response.json()[name][0])
+    assert len(messages) == 2, "translated"

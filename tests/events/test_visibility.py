@@ -2,7 +2,7 @@
 
 import pytest
 
-from fieldgate.events.model import Event, Visibility, pack, unpack
+from fieldgate.events.model import Visibility
 from fieldgate.events.visibility import (
     FULL_SCOPE,
     PUBLIC_SCOPE,
@@ -13,7 +13,6 @@ from fieldgate.events.visibility import (
 )
 from fieldgate.identity import ANONYMOUS, Caller
 from fieldgate.reference.reference_data import Country, ReferenceData
-from tests.events.event_service import make_event
 
 NEPAL, INDIA = 123, 84
 MEMBER_LEVELS: frozenset[int] = frozenset({Visibility.PUBLIC, Visibility.MOVEMENT})
@@ -70,14 +69,6 @@ def test_societies_include_the_secretariat_but_not_the_reverse() -> None:
         assert not secretariat.includes(societies)
 
 
-def test_visibility_may_be_a_plain_number() -> None:
-    both, one = Audience.of(4, (NEPAL, INDIA)), Audience.of(Visibility.SOCIETIES, (NEPAL,))
-    assert both.includes(one)
-    assert not one.includes(both)
-    assert Audience.of(4, (INDIA,)) | one == both
-    assert ViewerScope(MEMBER_LEVELS, frozenset({NEPAL})).can_see(4, (NEPAL,))
-
-
 @pytest.mark.parametrize("audience", AUDIENCES, ids=str)
 def test_union_includes_both_and_nobody_else(audience: Audience) -> None:
     for other in AUDIENCES:
@@ -90,10 +81,6 @@ def test_union_includes_both_and_nobody_else(audience: Audience) -> None:
 @pytest.mark.parametrize(("caller", "scope"), CALLERS, ids=str)
 def test_scope_of_a_caller(caller: Caller, scope: ViewerScope) -> None:
     assert viewer_scope(caller, REFERENCE_DATA) == scope
-
-
-def test_unknown_countries_of_a_caller_are_ignored() -> None:
-    assert viewer_scope(Caller(1, countries=("XXX",)), REFERENCE_DATA) == ViewerScope(MEMBER_LEVELS)
 
 
 def test_callers_have_the_same_key_if_they_see_the_same() -> None:
@@ -117,23 +104,3 @@ def test_contacts_are_for_members() -> None:
 )
 def test_who_sees_an_event_in_nepal(visibility: Visibility, expected: list[bool]) -> None:
     assert [scope.can_see(visibility, (NEPAL,)) for scope in SCOPES] == expected
-
-
-def test_countries_are_part_of_the_audience_of_societies_only() -> None:
-    for visibility in Visibility:
-        expected = {NEPAL} if visibility is Visibility.SOCIETIES else set()
-        assert Audience.of(visibility, (NEPAL,)).countries == expected
-
-
-def test_visibility_is_stored_as_its_number() -> None:
-    assert [(each.name, each.value) for each in Visibility] == [
-        ("MOVEMENT", 1),
-        ("SECRETARIAT", 2),
-        ("PUBLIC", 3),
-        ("SOCIETIES", 4),
-    ]
-    for visibility in Visibility:
-        packed = pack(make_event(1, visibility=visibility))
-        assert (b'"visibility":%d' % visibility in packed) == (visibility is not Visibility.MOVEMENT)  # the default
-        event: Event = unpack(packed)
-        assert event.visibility is visibility

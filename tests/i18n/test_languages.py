@@ -4,11 +4,7 @@ import pytest
 
 from fieldgate.i18n.languages import (
     FALLBACK_ORDER,
-    SOURCE_LANGUAGE,
-    TRANSLATED_LANGUAGES,
     Language,
-    codes_in_english,
-    names_in_english,
 )
 
 
@@ -30,19 +26,3 @@ def test_names_and_direction_come_from_cldr(
 def test_fallback_order_starts_as_the_interface_says_and_has_every_language() -> None:
     assert [language.value for language in FALLBACK_ORDER[:4]] == ["en", "fr", "es", "ar"]
     assert sorted(FALLBACK_ORDER, key=list(Language).index) == list(Language)
-
-
-def test_every_language_but_english_is_translated() -> None:
-    assert {SOURCE_LANGUAGE, *TRANSLATED_LANGUAGES} == set(Language)
-    assert SOURCE_LANGUAGE not in TRANSLATED_LANGUAGES
-
-
-def test_lists_in_sentences() -> None:
-    four = (Language.ENGLISH, Language.FRENCH, Language.ARABIC, Language.SPANISH)
-    assert codes_in_english(four) == "en, fr, ar or es"
-    assert names_in_english(four) == "English, French, Arabic or Spanish"
-    assert codes_in_english().startswith("en, fr, ar")
-
-
-def test_codes_have_two_letters() -> None:
-    assert all(len(language.value) == 2 for language in Language), "columns of the database hold two"

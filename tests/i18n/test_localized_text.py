@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.i18n.languages import FALLBACK_ORDER, Language
-from fieldgate.i18n.localized_text import in_all_languages, in_language
+from fieldgate.i18n.localized_text import in_language
 
 CODES = tuple(language.value for language in FALLBACK_ORDER)
 
@@ -19,11 +19,6 @@ def test_first_text_in_fallback_order(texts: dict[str, str], language: Language,
             assert said == texts[code]
             return
     assert said == ""
-
-
-@given(texts, st.sampled_from([*CODES, "", "xx"]))
-def test_in_all_languages_agrees_with_in_language(texts: dict[str, str], original: str) -> None:
-    assert in_all_languages(texts, original) == [in_language(texts, language, original) for language in Language]
 
 
 def test_original_language_comes_before_english() -> None:

@@ -21,11 +21,6 @@ def test_round_trip(message: Message) -> None:
         assert translate(again, language) == translate(message, language)
 
 
-def test_message_without_plural_has_the_same_form_as_before_plurals() -> None:
-    data = message_to_data(Message("There is no region {id}.", id="9"))
-    assert msgspec.to_builtins(data) == {"text": "There is no region {id}.", "values": {"id": "9"}}
-
-
 @pytest.mark.parametrize("values", [{}, {"count": "11"}, {"count": None}])
 def test_plural_without_a_number_is_refused(values: dict[str, str | None]) -> None:
     with pytest.raises(ValueError, match="needs a count"):

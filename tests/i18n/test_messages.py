@@ -48,14 +48,3 @@ def test_untranslated_message_is_shown_in_english() -> None:
 def test_plural_form_follows_the_number(language: Language, expected: dict[int, str]) -> None:
     shown = {count: translate(PluralMessage("{count} row", "{count} rows", count), language) for count in expected}
     assert shown == expected
-
-
-def test_plural_has_other_values_too() -> None:
-    message = PluralMessage(
-        "{count} question is named {name}. Rename it, so that it is clear which is meant.",
-        "{count} questions are named {name}. Rename them, so that it is clear which is meant.",
-        2,
-        name="age",
-    )
-    assert str(message) == "2 questions are named age. Rename them, so that it is clear which is meant."
-    assert translate(message, Language.ARABIC) == "هناك سؤالان باسم age. غيّر اسميهما ليتضح المقصود منهما."

@@ -47,11 +47,6 @@ def test_stored_order_is_the_computed_one(names: dict[int, str], language: Langu
     assert ordered_ids(names, language, stored) is stored.ids
 
 
-@given(names=NAMES, others=NAMES, language=st.sampled_from(Language))
-def test_order_of_other_names_is_not_used(names: dict[int, str], others: dict[int, str], language: Language) -> None:
-    assert list(ordered_ids(names, language, _stored(language, others))) == list(ordered_ids(names, language, None))
-
-
 async def test_new_databases_and_writes_store_an_order_that_is_used(
     database: Database, store: ReferenceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,13 +20,6 @@ async def test_all_countries_have_a_point(database: Database) -> None:
     assert missing == {"ATA", "BVT"}, "nobody lives in Antarctica and on Bouvet Island"
 
 
-def test_longitude_comes_first() -> None:
-    longitude, latitude = packaged_positions()["NPL"]
-    assert (80 < longitude < 89, 26 < latitude < 31) == (True, True)
-    longitude, latitude = packaged_positions()["GBR"]
-    assert (-9 < longitude < 2, 49 < latitude < 61) == (True, True)
-
-
 def test_reference_data_wins() -> None:
     own = country(profile={"centroid": {"type": "Point", "coordinates": [84.25, 28.5, 100]}})
     assert country_position(own) == (84.25, 28.5)
@@ -48,7 +41,3 @@ def test_reference_data_wins() -> None:
 )
 def test_invalid_point_is_not_used(centroid: Any) -> None:
     assert country_position(country(profile={"centroid": centroid})) == packaged_positions()["NPL"]
-
-
-def test_place_without_a_code_has_no_point() -> None:
-    assert country_position(Country(id=1, names={"en": "Cluster"})) is None

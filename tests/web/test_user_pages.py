@@ -54,44 +54,6 @@ async def test_user_is_created_with_a_link(start: StartService) -> None:
         assert "Kenya and South Sudan" in visible_text(again.text)
 
 
-async def test_refused_user_keeps_the_input(start: StartService) -> None:
-    async with start() as service:
-        admin = await new_admin(service)
-        fields = {"username": "a b", "first_name": "Zoë", "rights": ["is_superuser"], "countries": ["KEN"]}
-        page = await admin.submit(USERS, "create", fields)
-        assert page.status_code == 400
-        assert 'id="create-username-error"' in page.text
-        assert 'value="a b"' in page.text
-        assert 'value="Zoë"' in page.text
-        assert re.search(r'value="is_superuser" checked', page.text)
-        assert re.search(r'<option value="KEN" selected>', page.text)
-
-
-async def test_search_and_disabled_users(start: StartService) -> None:
-    async with start() as service:
-        admin = await new_admin(service)
-        await service.create_user("amina", last_name="Diallo")
-        await service.create_user("carl", last_name="Diallo")
-        await service.store.disable_user("carl")
-        found = visible_text((await admin.get(f"{USERS}?search=diallo&status=all")).text)
-        assert "2 users" in found
-        assert "Disabled" in found
-        empty = await admin.get(f"{USERS}?search={HOSTILE}")
-        assert "No user matches." in visible_text(empty.text)
-        assert "<script>alert" not in empty.text
-
-
-async def test_reset_link_is_shown_once(start: StartService) -> None:
-    async with start() as service:
-        admin = await new_admin(service, "fr")
-        await service.create_user("amina")
-        page = await admin.submit(f"{USERS}amina/", "invite")
-        secret = link_of(page.text)
-        assert page.headers["Cache-Control"] == "no-store"
-        assert secret not in (await admin.get(f"{USERS}amina/")).text
-        assert "Lien valable jusqu" in visible_text((await admin.get(f"{USERS}amina/")).text)
-
-
 async def test_reload_replaces_no_link_and_creates_no_second_user(start: StartService) -> None:
     async with start() as service:
         admin = await new_admin(service)
@@ -105,25 +67,6 @@ async def test_reload_replaces_no_link_and_creates_no_second_user(start: StartSe
             assert "This form was sent before" in visible_text(reloaded.text)
             assert "fgi_" not in reloaded.text
             assert await links.find_user(secret) is not None, "the link that was sent to the user still works"
-
-
-async def test_language_switch_keeps_a_new_user_and_the_preview_of_a_transfer(start: StartService) -> None:
-    async with start() as service:
-        admin = await new_admin(service)
-        await service.create_user("amina")
-        await service.create_user("carl")
-        fields = {"username": "zoe", "first_name": "Zoë", "rights": ["is_ifrc"], "countries": ["KEN"]}
-        page = await admin.submit(USERS, "create", {**fields, "switch_language": "fr"})
-        assert page.status_code == 200
-        assert 'value="Zoë"' in page.text
-        assert re.search(r'<option value="KEN" selected>Kenya', page.text)
-        assert await service.store.find_user("zoe") is None
-        preview = await admin.submit(
-            f"{USERS}amina/", "transfer", {"to": "carl", "switch_language": "es", "step": "confirm"}
-        )
-        assert preview.status_code == 200, "not confirmed"
-        assert '<html lang="es"' in preview.text
-        assert "amina no tiene nada" in visible_text(preview.text)
 
 
 async def test_disabling_can_be_undone(start: StartService) -> None:

@@ -6,7 +6,6 @@ An actor finds things as people do, by their role and name. It counts its steps:
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Literal
 
 from playwright.sync_api import FileChooser, FilePayload, Locator, Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
@@ -18,7 +17,6 @@ from tests.conftest import PASSWORD
 MAX_TABS = 600
 MAX_KEY_PRESSES = 3  # a busy browser can lose the first
 FILE_DIALOG_TIMEOUT_MS = 10_000
-Role = Literal["link", "button", "checkbox", "radio"]
 
 
 class Actor:

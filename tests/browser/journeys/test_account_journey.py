@@ -13,7 +13,7 @@ from tests.browser.journeys.conftest import StartActor
 
 WAYS = [
     (Language.ENGLISH, "mouse"),
-    (Language.ARABIC, "mouse"),
+    pytest.param(Language.ARABIC, "mouse", marks=pytest.mark.nightly),
     pytest.param(Language.FRENCH, "mouse", marks=pytest.mark.nightly),
     pytest.param(Language.SPANISH, "mouse", marks=pytest.mark.nightly),
     pytest.param(Language.ARABIC, "no-script", marks=pytest.mark.nightly),

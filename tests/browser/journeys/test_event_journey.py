@@ -34,15 +34,6 @@ def test_filter_page_and_export(start_actor: StartActor, site: DemoSite, languag
     export(actor, count)
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("language", [Language.FRENCH, Language.SPANISH], ids=lambda language: str(language.value))
-def test_filter_and_export(start_actor: StartActor, site: DemoSite, language: Language) -> None:
-    actor = start_actor(language)
-    actor.follow("Emergencies", actor.page.get_by_role("banner"))
-    filter_by_country_name(actor, _country_name(site, language))
-    export(actor, _count(site, {"countries__in": str(KENYA)}))
-
-
 def _country_name(site: DemoSite, language: Language) -> str:
     with site.client(ANONYMOUS) as client:
         answer = client.get(f"/api/v2/country/{KENYA}/", headers={"Accept-Language": language.value})

@@ -15,7 +15,7 @@ IMPORT_TIMEOUT_MS = 60_000
 TITLE = "Needs in Sennar"
 WAYS = [
     pytest.param(Language.ENGLISH, "mouse", marks=pytest.mark.nightly),
-    (Language.ARABIC, "mouse"),
+    pytest.param(Language.ARABIC, "mouse", marks=pytest.mark.nightly),
     (Language.ENGLISH, "no-script"),
     pytest.param(Language.ARABIC, "keyboard", marks=pytest.mark.nightly),
 ]
@@ -138,13 +138,3 @@ def leave(actor: Actor) -> None:
     actor.press("Leave", actor.main)
     actor.follow("Forms")
     expect(actor.page.get_by_role("link", name=TITLE)).to_have_count(0)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("language", [Language.FRENCH, Language.SPANISH], ids=lambda language: str(language.value))
-def test_upload_and_problems(start_actor: StartActor, people: tuple[str, str], language: Language) -> None:
-    actor = start_actor(language)
-    actor.log_in(people[0])
-    upload_three_files(actor)
-    look_at_problems(actor)
-    look_at_the_form(actor)

@@ -6,7 +6,7 @@ from babel.messages.pofile import read_po
 
 from fieldgate.i18n.catalogs import catalog_path
 from fieldgate.i18n.languages import TRANSLATED_LANGUAGES, Language
-from fieldgate.i18n.messages import Message, PluralMessage, translate
+from fieldgate.i18n.messages import Message, translate
 
 
 @cache
@@ -28,7 +28,3 @@ class Words:
     def __call__(self, text: str, **values: object) -> str:
         assert text in _known_messages(), f"no message of the interface: {text}"
         return translate(Message(text, **values), self.language)
-
-    def plural(self, singular: str, plural: str, count: int, **values: object) -> str:
-        assert singular in _known_messages(), f"no message of the interface: {singular}"
-        return translate(PluralMessage(singular, plural, count, **values), self.language)

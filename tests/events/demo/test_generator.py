@@ -1,9 +1,7 @@
 """Demo events: reproducible, valid, and with realistic frequencies."""
 
 import re
-from collections import Counter
 
-import msgspec
 import pytest
 
 from fieldgate.db import Database
@@ -12,15 +10,12 @@ from fieldgate.db.schema import upgrade
 from fieldgate.events.demo.generator import END, START, demo_events
 from fieldgate.events.demo.profiles import DISASTER_PROFILES
 from fieldgate.events.demo.texts import LANGUAGE_CODES
-from fieldgate.events.document_templates import TemplateRenderer, build_detail_template, build_list_template
 from fieldgate.events.model import Event, pack, unpack
-from fieldgate.events.schemas import EventDetail, EventRecord
-from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import ReferenceStore
 
-COUNT = 4000
+COUNT = 1000
 
 
 @pytest.fixture(scope="module")
@@ -76,62 +71,3 @@ def test_events_are_in_order_of_distinct_start_dates(demo: list[Event]) -> None:
     assert START <= starts[0] < starts[-1] < END
     for event in demo:
         assert event.disaster_start_date <= event.created_at <= event.updated_at <= END
-
-
-def test_ids_and_codes_are_unique(demo: list[Event]) -> None:
-    for values in (
-        [appeal.id for event in demo for appeal in event.appeals],
-        [appeal.code for event in demo for appeal in event.appeals],
-        [report.id for event in demo for report in event.field_reports],
-        [event.slug for event in demo if event.slug],
-        [event.glide for event in demo if event.glide],
-    ):
-        assert len(values) == len(set(values)) > 0
-
-
-def test_frequencies_are_realistic(demo: list[Event]) -> None:
-    def share(events: list[bool]) -> float:
-        return sum(events) / COUNT
-
-    assert 0.97 < share([event.visibility == 3 for event in demo]) < 0.99
-    assert {event.visibility for event in demo} == {1, 2, 3, 4}
-    assert 0.36 < share([bool(event.appeals) for event in demo]) < 0.44
-    assert 0.36 < share([bool(event.field_reports) for event in demo]) < 0.44
-    assert 0.9 < share([len(event.countries) == 1 for event in demo]) < 0.94
-    types = Counter(event.dtype for event in demo)
-    assert types.most_common(1)[0][0] == 12, "floods"
-    assert types[67] < COUNT / 100, "radiological emergencies"
-    assert {event.original_language for event in demo} == set(LANGUAGE_CODES)
-    for is_rare in (
-        [event.is_featured for event in demo],
-        [event.parent_event is not None for event in demo],
-        [event.slug is not None for event in demo],
-        [bool(event.key_figures) for event in demo],
-        [bool(event.districts) for event in demo],
-        [bool(event.links) for event in demo],
-    ):
-        assert 0 < share(is_rare) < 0.06
-    assert 1500 < sum(len(build_list_template(event)) for event in demo) / COUNT < 2100
-
-
-def test_names_in_all_languages(demo: list[Event], reference_data: ReferenceData) -> None:
-    event = next(event for event in demo if event.countries == (123,) and event.dtype == 12)
-    month = f"{event.disaster_start_date:%B %Y}"
-    assert event.name["en"] == f"Nepal: Flood, {month}"
-    assert re.fullmatch(r"Népal : Inondation, \w+ \d{4}", event.name["fr"])
-    assert re.fullmatch(r"Nepal: Inundación, \w+ de \d{4}", event.name["es"])
-    assert re.fullmatch(r"نيبال: فيضان، \w+ \d{4}", event.name["ar"])
-    for event in demo:
-        if len(event.countries) > 2:
-            first, second = (reference_data.country_name(Language.ENGLISH, id_) for id_ in event.countries[:2])
-            assert event.name["en"].startswith(f"{first}, {second} and others: ")
-
-
-@pytest.mark.parametrize("language", Language)
-def test_records_match_the_schemas(demo: list[Event], reference_data: ReferenceData, language: Language) -> None:
-    renderer = TemplateRenderer(reference_data, language)
-    for event in demo[:500]:
-        for scope in (PUBLIC_SCOPE, FULL_SCOPE):
-            listed = msgspec.json.decode(renderer.render(build_list_template(event), scope), type=EventRecord)
-            detail = msgspec.json.decode(renderer.render(build_detail_template(event), scope), type=EventDetail)
-            assert listed.name == detail.name == event.name[language.value]

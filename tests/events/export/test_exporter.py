@@ -6,7 +6,6 @@ import io
 import logging
 import sqlite3
 import tempfile
-import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import closing
@@ -21,13 +20,11 @@ from sqlalchemy import text
 
 from fieldgate.db import Database, DataVersions
 from fieldgate.errors import ServiceUnavailable
-from fieldgate.events.csv_rows import COLUMNS, RowRenderer
-from fieldgate.events.document_templates import TemplateRenderer
+from fieldgate.events.csv_rows import COLUMNS
 from fieldgate.events.export import xlsx
 from fieldgate.events.export.exporter import MAX_EXPORTS_PER_CALLER, EventExporter
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.serializers import NDJSON, SERIALIZERS, XLSX, EventSerializer
-from fieldgate.events.export.xlsx import EventWorkbook
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.store import EventStore
@@ -106,13 +103,6 @@ async def test_export_of_several_batches(start: StartService) -> None:
         assert [row[COLUMNS.index("id")] for row in table[1:]] == expected
 
 
-async def test_export_without_matches(event_service: Service) -> None:
-    assert (await event_service.get(f"{EXPORT}?id=999")).text == ",".join(COLUMNS) + "\r\n"
-    assert (await event_service.get(f"{EXPORT}?id=999&format=ndjson")).content == b""
-    book = CalamineWorkbook.from_filelike(io.BytesIO((await event_service.get(f"{EXPORT}?id=999&format=xlsx")).content))
-    assert len(book.get_sheet_by_index(0).to_python()) == 1
-
-
 async def test_format_negotiation(event_service: Service) -> None:
     unknown = await event_service.get(f"{EXPORT}?format=pdf")
     assert unknown.status_code == 404
@@ -125,21 +115,6 @@ async def test_format_negotiation(event_service: Service) -> None:
     assert (await event_service.get(EXPORT, headers={"Accept": "image/png"})).status_code == 406
 
 
-async def test_head_does_no_work(event_service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def refuse(*_: object) -> None:
-        raise AssertionError("work was started")
-
-    full = await event_service.get(EXPORT)
-    monkeypatch.setattr(EventSearch, "read", refuse)
-    head = await event_service.request("HEAD", EXPORT)
-    assert (head.status_code, head.content) == (200, b"")
-    varying = {"x-request-id", "content-length"}
-    assert {name: head.headers[name] for name in head.headers if name not in varying} == {
-        name: full.headers[name] for name in full.headers if name not in varying
-    }
-    assert "content-length" not in head.headers
-
-
 async def test_error_before_the_first_chunk_has_a_status(
     event_service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,28 +125,6 @@ async def test_error_before_the_first_chunk_has_a_status(
     for serializer in SERIALIZERS.values():
         refused = await event_service.get(f"{EXPORT}?format={serializer.format.query_value}")
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
-
-
-@pytest.mark.parametrize("serializer", SERIALIZERS.values(), ids=lambda each: each.format.query_value)
-async def test_work_is_done_in_threads(
-    harness: ExportHarness, serializer: EventSerializer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    busy: set[threading.Thread] = set()
-
-    def recorded(function: Any) -> Any:
-        def wrapper(*arguments: Any) -> Any:
-            busy.add(threading.current_thread())
-            return function(*arguments)
-
-        return wrapper
-
-    monkeypatch.setattr(TemplateRenderer, "render", recorded(TemplateRenderer.render))
-    monkeypatch.setattr(RowRenderer, "render", recorded(RowRenderer.render))
-    for name in ("__init__", "add", "complete"):
-        monkeypatch.setattr(EventWorkbook, name, recorded(getattr(EventWorkbook, name)))
-    assert b"".join([chunk async for chunk in export(harness.exporter(), serializer)])
-    assert busy
-    assert threading.current_thread() not in busy
 
 
 async def test_concurrent_exports_are_limited(harness: ExportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,26 +238,6 @@ async def test_disconnect_stops_the_export(start: StartService, kind: str, monke
         await EventStore(service.database, service.data_versions).upsert([make_event(n) for n in range(1, 201)])
         await service.app(asgi_scope(EXPORT, b"format=" + kind.encode()), receive, send)
     assert len(batches) < 10, "of twenty batches"
-
-
-async def test_client_that_reads_nothing_times_out(
-    start: StartService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def receive() -> dict[str, Any]:
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    async def send(message: dict[str, Any]) -> None:
-        if message["type"] == "http.response.body":
-            await asyncio.Event().wait()
-
-    monkeypatch.setattr("fieldgate.overload.NO_PROGRESS_SECONDS", 0.01)
-    async with start() as service:
-        await service.app(asgi_scope(EXPORT, b"format=xlsx"), receive, send)
-        exporter = service.app.app_context.services[EventExporter]
-        assert isinstance(exporter, EventExporter)
-        assert not exporter._address_slots._held
-    assert "did not read its response" in caplog.text
 
 
 def failing_operation() -> Operation:

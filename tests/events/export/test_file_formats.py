@@ -87,12 +87,6 @@ async def test_geojson_pages_link_to_each_other(service: Service) -> None:
     assert (await service.get(f"{EXPORT}?format=geojson&id=99")).json() == {"type": "FeatureCollection", "features": []}
 
 
-async def test_geojson_is_chosen_by_accept(service: Service) -> None:
-    page = await service.get(PATH, headers={"Accept": "application/geo+json", "Accept-Language": "fr"})
-    assert page.headers["Content-Type"] == "application/geo+json"
-    assert page.json()["features"][-1]["properties"]["country"] == "Népal"
-
-
 async def feed(service: Service, url: str, language: str = "en") -> ElementTree.Element:
     response = await service.get(url, headers={"Accept-Language": language})
     assert response.headers["Content-Type"] == "application/atom+xml; charset=utf-8"
@@ -140,14 +134,6 @@ async def test_feed_of_a_filter(service: Service) -> None:
     assert (text(empty, "updated"), empty.findall(f"{ATOM}entry")) == ("1970-01-01T00:00:00Z", [])
 
 
-async def test_feed_is_not_sent_again_unless_it_changed(service: Service) -> None:
-    first = await service.get(f"{PATH}?format=atom")
-    condition = {"If-None-Match": first.headers["ETag"]}
-    assert (await service.get(f"{PATH}?format=atom", headers=condition)).status_code == 304
-    await EventStore(service.database, service.data_versions).upsert([make_event(6)])
-    assert (await service.get(f"{PATH}?format=atom", headers=condition)).status_code == 200
-
-
 @pytest.mark.parametrize("kind", ["geojson", "atom", "csv", "ndjson", "json"])
 async def test_hidden_events_are_in_no_format(service: Service, kind: str) -> None:
     urls = [f"{PATH}?format={kind}"] + ([] if kind == "json" else [f"{EXPORT}?format={kind}"])
@@ -177,12 +163,6 @@ async def test_csv_with_hashtags_and_byte_order_mark(service: Service, path: str
         assert (refused.status_code, refused.json()) == (400, {name: ["Enter true or false."]})
 
 
-async def test_tables_have_text_without_tags(service: Service) -> None:
-    rows = list(csv.DictReader(io.StringIO((await service.get(f"{PATH}?format=csv&id=1")).text)))
-    assert rows[0]["summary"] == "Heavy & long rain\n'=1+1"
-    assert (await service.get(f"{PATH}?id=1")).json()["results"][0]["summary"] == SUMMARY, "JSON is unchanged"
-
-
 async def test_text_that_becomes_a_formula_without_its_tags(service: Service) -> None:
     formula = "<p>=HYPERLINK(&quot;http://x&quot;)</p>"
     event = make_event(7, summary={"en": formula}, name={"en": "＝1+1"})
@@ -206,13 +186,6 @@ async def test_csv_has_no_formulas_whatever_it_is_split_at(service: Service, pat
     book = (await service.get(f"{EXPORT}?format=xlsx&id=7")).content
     row = CalamineWorkbook.from_filelike(io.BytesIO(book)).get_sheet_by_index(0).to_python()[1]
     assert (row[COLUMNS.index("name")], row[COLUMNS.index("summary")]) == (name, summary), "as it was written"
-
-
-async def test_workbook_with_hashtags(service: Service) -> None:
-    book = (await service.get(f"{EXPORT}?format=xlsx&hxl=true&ordering=id")).content
-    table = CalamineWorkbook.from_filelike(io.BytesIO(book)).get_sheet_by_index(0).to_python()
-    assert (tuple(table[0]), tuple(table[1])) == (COLUMNS, HASHTAG_ROW)
-    assert [row[COLUMNS.index("id")] for row in table[2:]] == [1, 2, 3, 4]
 
 
 async def test_file_name_from_filter_and_date(service: Service) -> None:

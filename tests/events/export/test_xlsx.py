@@ -3,7 +3,6 @@
 import io
 from collections.abc import AsyncIterator, Sequence
 
-import openpyxl
 import pytest
 from python_calamine import CalamineWorkbook
 
@@ -45,12 +44,3 @@ async def test_long_texts_are_cut() -> None:
     book = CalamineWorkbook.from_filelike(io.BytesIO(await write(row_of(name="😀" * MAX_CELL_UNITS))))
     [_, row] = book.get_sheet_by_name("events").to_python()
     assert row[COLUMNS.index("name")] == "😀" * (MAX_CELL_UNITS // 2)
-
-
-async def test_openpyxl_reads_the_workbook() -> None:
-    content = await write(row_of(name="=1+1", id=7, summary="a"), with_hashtags=True)
-    sheet = openpyxl.load_workbook(io.BytesIO(content))["events"]
-    assert sheet.freeze_panes == "A3"
-    name = sheet.cell(3, COLUMNS.index("name") + 1)
-    assert (name.value, name.data_type) == ("=1+1", "s")
-    assert sheet.cell(2, COLUMNS.index("id") + 1).value == "#crisis+id"

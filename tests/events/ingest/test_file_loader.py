@@ -113,7 +113,7 @@ async def test_every_file_format(loader: FileLoading, kind: str) -> None:
     )
 
 
-@pytest.mark.parametrize("kind", FILE_KINDS)
+@pytest.mark.parametrize("kind", ["page", "csv"])
 async def test_fields_missing_in_a_file_are_kept(loader: FileLoading, kind: str) -> None:
     await loader.store.upsert(LISTED_EVENTS)
     before = await loader.stored()
@@ -122,14 +122,6 @@ async def test_fields_missing_in_a_file_are_kept(loader: FileLoading, kind: str)
         assert await loader.load(content, language=language) == BulkWriteResult(unchanged=len(LISTED_EVENTS))
     assert await loader.stored() == before
     assert loader.failures == []
-
-
-async def test_translations_are_added(loader: FileLoading) -> None:
-    for language in Language:
-        await loader.load(FILE_KINDS["page"](await as_records(loader.reference, language)), language=language)
-    stored = await loader.stored()
-    assert stored[7].name == {"en": "Flood 7", "fr": "Inondation 7"}
-    assert stored[101].name == {"en": "=Two countries", "ar": "بلدان"}
 
 
 def record(id_: int, **fields: Any) -> dict[str, Any]:
@@ -161,27 +153,6 @@ async def test_invalid_records_are_reported_and_skipped(loader: FileLoading) -> 
     stored = await loader.stored()
     assert set(stored) == {2000, 2003}
     assert stored[2000].num_affected == 5, "the second record updates the first"
-
-
-async def test_slug_of_another_event_is_refused(loader: FileLoading) -> None:
-    await loader.store.upsert([make_event(1, slug="floods")])
-    result = await loader.load(encode([record(2000, slug="floods"), record(2001, slug="others")]))
-    assert result == BulkWriteResult(created=1, failed=1)
-    assert loader.failures == ["0.dat, record 1 (event 2000): slug: Another event already has the slug floods."]
-
-
-async def test_records_are_written_in_batches(loader: FileLoading, monkeypatch: pytest.MonkeyPatch) -> None:
-    transactions = []
-    open_writer = EventStore.writer
-
-    def counted(store: EventStore) -> Any:
-        transactions.append(store)
-        return open_writer(store)
-
-    monkeypatch.setattr(EventStore, "writer", counted)
-    lines = b"\n".join(encode(record(2000 + index)) for index in range(2500))
-    assert await loader.load(lines) == BulkWriteResult(created=2500)
-    assert len(transactions) == 3
 
 
 async def test_texts_of_csv_are_those_that_were_exported(loader: FileLoading) -> None:

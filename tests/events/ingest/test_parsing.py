@@ -120,11 +120,6 @@ def test_record_of_the_live_system() -> None:
     assert parse_event({**record, "dtype": 12, "countries": [123, "14"]}, DIRECTORY) == event
 
 
-def test_text_as_object_by_language() -> None:
-    event = parse_event({**MINIMAL, "name": {"en": "Floods", "fr": "Crues", "ar": "", "es": None}}, DIRECTORY)
-    assert event.name == {"en": "Floods", "fr": "Crues"}
-
-
 BEFORE = Event(
     id=7,
     name={"en": "Floods", "fr": "Crues"},
@@ -157,10 +152,6 @@ def test_text_in_one_language_keeps_the_others(language: Language, name: str, ex
         "fields not in the record are kept"
     )
     assert event.field_reports == BEFORE.field_reports
-
-
-def test_empty_text_removes_all_translations() -> None:
-    assert parse_event({**MINIMAL, "summary": ""}, DIRECTORY, before=BEFORE).summary == {}
 
 
 WHOLE_NUMBER = "Enter a whole number from 0 to 9007199254740992."
@@ -237,15 +228,6 @@ def test_invalid_fields(fields: dict[str, Any], path: str, message: str) -> None
     assert [(found_path, str(found_message)) for found_path, found_message in error.value.errors] == [(path, message)]
     translated = error.value.errors[0][1]
     assert all(translate(translated, language) != message for language in Language if language is not Language.ENGLISH)
-
-
-def test_all_errors_are_collected() -> None:
-    with pytest.raises(InvalidEvent) as error:
-        parse_event({"glide": 5, "countries": [1, 2], "appeals": [{}]}, DIRECTORY)
-    assert set(error.value.by_field()) == {
-        "id", "name", "disaster_start_date", "glide", "countries.0", "countries.1",
-        "appeals.0.id", "appeals.0.aid", "appeals.0.atype", "appeals.0.status",
-    }  # fmt: skip
 
 
 def test_single_affected_figure_is_the_current_one() -> None:

@@ -2,8 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterable, Sequence
-from datetime import timedelta
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -11,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fieldgate.db import Database, DataVersions, Snapshot
+from fieldgate.db import Database, DataVersions
 from fieldgate.events.model import Event
-from fieldgate.events.search.event_search import RECORD_CACHE_BYTES, EventSearch, SingleFlightCache
+from fieldgate.events.search.event_search import RECORD_CACHE_BYTES, EventSearch
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.store import EventStore, StaleIndex
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
@@ -22,7 +21,7 @@ from fieldgate.pagination import PageRequest
 from fieldgate.reference.store import ReferenceStore
 from tests.events.reference_search import event_filters, matching_ids
 from tests.events.samples import event_lists
-from tests.events.write_events import START, TOGGLED_ID, events_of_round
+from tests.events.write_events import TOGGLED_ID, events_of_round
 
 sights = st.sampled_from((PUBLIC_SCOPE, FULL_SCOPE, ViewerScope(frozenset({1, 3}), frozenset({14, 27}))))
 asked = st.tuples(event_filters, sights, st.sampled_from(Language), st.integers(1, 5), st.integers(0, 8))
@@ -67,7 +66,7 @@ class SearchHarness:
             ], "the documents are those of now"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     st.lists(
         st.tuples(event_lists(), st.lists(st.integers(0, 40), max_size=2), st.lists(asked, max_size=4)), max_size=4
@@ -84,23 +83,6 @@ async def test_search_equals_reference_search(database: Database, steps: list[tu
     await harness.store.delete(list(harness.held))
 
 
-async def test_deleted_event_can_be_created_again(database: Database) -> None:
-    """At the end, so that its id has two positions, one of them deleted."""
-    harness = SearchHarness(database)
-    (first, second) = events_of_round(1)[:2]
-    await harness.put([first, second])
-    question = (EventFilters(id=first.id), PUBLIC_SCOPE, Language.ENGLISH, 5, 0)
-    for days in (1000, 2000):
-        await harness.check(question)
-        await harness.delete(first.id)
-        await harness.check(question)
-        await harness.put([msgspec.structs.replace(first, disaster_start_date=START + timedelta(days=days))])
-        await harness.check(question)
-        await harness.check((EventFilters(search="round"), PUBLIC_SCOPE, Language.ENGLISH, 5, 0))
-    await harness.delete(first.id)
-    await harness.check((EventFilters(), PUBLIC_SCOPE, Language.ENGLISH, 5, 0))
-
-
 @pytest.mark.parametrize("filters", [{}, {"ordering": "num_affected"}, {"search": "round"}], ids=str)
 async def test_state_cannot_be_read_after_a_write(database: Database, filters: dict[str, Any]) -> None:
     harness = SearchHarness(database)
@@ -110,41 +92,6 @@ async def test_state_cannot_be_read_after_a_write(database: Database, filters: d
     with pytest.raises(StaleIndex):
         await before.find(EventFilters(**filters), PUBLIC_SCOPE, Language.ENGLISH, PageRequest(5))
     await harness.check((EventFilters(**filters), PUBLIC_SCOPE, Language.ENGLISH, 5, 0))
-
-
-class PausedStore(EventStore):
-    """Its events can only be streamed from a snapshot of the database, and only when the test allows it."""
-
-    def __init__(self, database: Database, data_versions: DataVersions) -> None:
-        super().__init__(database, data_versions)
-        self.is_reading, self.may_go_on = asyncio.Event(), asyncio.Event()
-
-    async def stream_packed(
-        self, version: int, state: Snapshot | None = None
-    ) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
-        if state is None:
-            raise StaleIndex
-        self.is_reading.set()
-        await self.may_go_on.wait()
-        async for some in super().stream_packed(version, state):
-            yield some
-
-
-async def test_caller_that_leaves_takes_no_snapshot_from_others(database: Database) -> None:
-    changes = DataVersions(database)
-    store = PausedStore(database, changes)
-    await store.upsert(events_of_round(2))
-    search = EventSearch(store, ReferenceStore(database, changes), changes)
-    await search.current()
-    leaving = asyncio.create_task(_shown(search, ordering="name"))
-    await store.is_reading.wait()
-    staying = asyncio.create_task(_shown(search, ordering="name"))
-    await asyncio.sleep(0)
-    leaving.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await leaving
-    store.may_go_on.set()
-    assert len(await staying) == len(events_of_round(2))
 
 
 async def test_changes_are_applied_in_several_steps(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,26 +116,6 @@ async def test_demo_events_are_replaced(database: Database) -> None:
     await harness.store.delete_demo()
     await harness.store.upsert(events_of_round(1)[:3], is_demo=True)
     assert await _shown(reader) == _in_order(events_of_round(1)[:3])
-
-
-async def test_failures_are_not_cached() -> None:
-    kept = SingleFlightCache[int](2)
-
-    async def fail() -> int:
-        await asyncio.sleep(0)
-        raise ValueError
-
-    async def succeed() -> int:
-        return 1
-
-    waiting = asyncio.ensure_future(kept.get("x", fail))
-    await asyncio.sleep(0)
-    waiting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await waiting
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    assert await kept.get("x", succeed) == 1
 
 
 def _in_order(events: Iterable[Event]) -> list[tuple[int, int | None]]:

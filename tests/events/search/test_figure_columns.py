@@ -30,15 +30,3 @@ def test_sums_of_absurd_figures_do_not_overflow(monkeypatch: pytest.MonkeyPatch,
         everything = BitMap(range(count))
         expected = (2**53 * count, (2**16 - 1) * count, MAX_CENTS * count, -MAX_CENTS * count)
         assert columns.sums(everything, everything) == expected
-
-
-def test_changes_leave_the_columns_as_they_were() -> None:
-    before = columns_of(EventFigures(1), EventFigures(2))
-    after = before.with_changes({1: EventFigures(3, 1, 5, 4)})
-    assert [before[0], before[1]] == [EventFigures(1), EventFigures(2)]
-    assert [after[0], after[1]] == [EventFigures(1), EventFigures(3, 1, 5, 4)]
-    assert before.with_changes({0: EventFigures(1)}) is before
-
-
-def test_bytes_of_an_event() -> None:
-    assert sum(column.itemsize for column in columns_of(ABSURD).columns) == 26

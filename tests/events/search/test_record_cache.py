@@ -37,14 +37,3 @@ def test_cache_against_model(steps: list) -> None:  # type: ignore[type-arg]
         kept = [record for to, number in last if (record := shown.get(to, [number])[0]) is not None]
         assert shown.used_bytes == sum(len(record) + RECORD_OVERHEAD_BYTES for record in kept) <= BOUND
     assert all(earlier.used_bytes == 0 for earlier in left)
-
-
-def test_eviction_is_lru_by_variant_and_fifo_by_record() -> None:
-    shown = RecordCache(3 * (RECORD_OVERHEAD_BYTES + 1))
-    shown.put("fr", {1: b"1", 2: b"2"})
-    shown.put("en", {3: b"3"})
-    assert shown.get("en", [3]) == [b"3"]
-    shown.put("en", {4: b"4"})
-    assert shown.get("fr", [1, 2]) == [None, b"2"]
-    shown.put("fr", {1: b"1"})
-    assert shown.get("en", [3, 4]) == [None, b"4"]

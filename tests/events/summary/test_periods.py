@@ -3,29 +3,14 @@
 import itertools
 from datetime import UTC, date, datetime, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.db import Database, Timestamp
+from fieldgate.db import Database
 from fieldgate.events.search.filters import EventFilters
-from fieldgate.events.summary.periods import Period, choose_interval, periods_between
-from fieldgate.i18n.languages import Language
+from fieldgate.events.summary.periods import periods_between
 from tests.events.event_service import make_event
 from tests.events.summary.test_summarize import new_search, summary_of
-
-
-@pytest.mark.parametrize(
-    ("first", "last", "interval"),
-    [
-        (date(2026, 5, 31), date(2026, 5, 31), "month"),
-        (date(2021, 1, 31), date(2026, 12, 1), "month"),
-        (date(2020, 12, 31), date(2026, 12, 1), "year"),
-        (date(1, 1, 1), date(9999, 12, 31), "year"),
-    ],
-)
-def test_long_spans_are_divided_into_years(first: date, last: date, interval: str) -> None:
-    assert choose_interval(first, last) == interval
 
 
 @given(st.sampled_from(("month", "year")), st.dates(), st.integers(0, 3000))
@@ -42,17 +27,6 @@ def test_periods_have_no_gaps(interval: str, first: date, days: int) -> None:
         assert (period.end - period.start).days in ((27, 28, 29, 30) if interval == "month" else (364, 365))
 
 
-def test_names() -> None:
-    month = Period("month", date(2026, 10, 1), date(2026, 10, 31))
-    assert [month.name(language) for language in Language] == [
-        "October 2026",
-        "octobre 2026",
-        "أكتوبر 2026",
-        "octubre de 2026",
-    ]
-    assert Period("year", date(2026, 1, 1), date(2026, 12, 31)).name(Language.FRENCH) == "2026"
-
-
 async def test_first_and_last_year_of_the_calendar(database: Database) -> None:
     """There is no day after the last one, and periods without events are left out where they would be thousands."""
     search = new_search(database)
@@ -67,9 +41,3 @@ async def test_first_and_last_year_of_the_calendar(database: Database) -> None:
     assert periods[0].query == "disaster_start_date__gte=0001-01-01&disaster_start_date__lt=0002-01-01"
     assert periods[1].query == "disaster_start_date__gte=9999-01-01"
     assert (await summary_of(search, EventFilters(disaster_start_date__gte=dates[1]))).count == 1
-
-
-def test_microseconds_of_a_period() -> None:
-    period = Period("month", date(2026, 10, 1), date(2026, 10, 31))
-    assert Timestamp.unpack(period.first_microsecond) == datetime(2026, 10, 1, tzinfo=UTC)
-    assert Timestamp.unpack(period.last_microsecond + 1) == datetime(2026, 11, 1, tzinfo=UTC)

@@ -74,16 +74,6 @@ async def test_queries_find_what_entries_count(event_service: Service, query: st
         assert entry["count"] == await get_count(event_service, entry["query"]), entry
 
 
-async def test_paging_is_ignored_and_not_in_queries(event_service: Service) -> None:
-    response = await event_service.get(
-        SUMMARY + "?limit=1&offset=5&format=json&tableau=true&ordering=-name&search=flood"
-    )
-    summary = response.json()
-    assert summary["count"] == PUBLIC_COUNT - 1
-    assert summary["query"] == "ordering=-name&search=flood"
-    assert response.headers["fieldgate-ignored"] == "limit, offset"
-
-
 @pytest.mark.parametrize(
     ("language", "expected"),
     [
@@ -119,28 +109,3 @@ async def test_caller_only_counts_visible_events(event_service: Service) -> None
         assert (await get_summary(event_service, headers=each))["count"] == await get_count(
             event_service, "limit=1", headers=each
         )
-
-
-@pytest.mark.parametrize(
-    "query", ["countries__in=x", "dtype=flood", "disaster_start_date__gte=soon", "regions__all=a", "ordering=nothing"]
-)
-async def test_errors_are_those_of_the_list(event_service: Service, query: str) -> None:
-    for language in ("en", "ar"):
-        headers = {"Accept-Language": language}
-        listed = await event_service.get(f"{PATH}?{query}", headers=headers)
-        summed = await event_service.get(f"{SUMMARY}?{query}", headers=headers)
-        assert (summed.status_code, summed.json()) == (400, listed.json())
-
-
-async def test_no_queries_for_very_long_filters(event_service: Service) -> None:
-    """Each entry repeats the filters: the response would be huge."""
-    ids = ",".join(map(str, range(1, 1001)))
-    summary = await get_summary(event_service, f"?id__in={ids}")
-    assert summary["count"] == PUBLIC_COUNT
-    assert {summary["query"], *(entry["query"] for entry in summary["countries"])} == {None}
-
-
-async def test_unchanged_summary_is_304(event_service: Service) -> None:
-    first = await event_service.get(SUMMARY)
-    again = await event_service.get(SUMMARY, headers={"If-None-Match": first.headers["etag"]})
-    assert again.status_code == 304

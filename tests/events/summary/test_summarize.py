@@ -30,7 +30,6 @@ from tests.events.samples import FIRST_DAY, event_lists
 from tests.events.search.test_event_search import SearchHarness, sights
 
 Question = tuple[EventFilters, ViewerScope, Language]
-Groups = Sequence[tuple[Any, list[Event]]]
 
 
 def spread(factor: int) -> Callable[[list[Event]], list[Event]]:
@@ -152,7 +151,6 @@ def in_order(events: Sequence[Event]) -> list[Event]:
 
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    max_examples=25,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 @given(

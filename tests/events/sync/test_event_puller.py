@@ -8,7 +8,6 @@ from sqlalchemy import select, update
 
 from fieldgate.events.ingest.bulk_write import BulkWriteResult
 from fieldgate.events.sync import event_puller, page_reader
-from fieldgate.events.sync.event_puller import record_digest
 from fieldgate.events.sync.remote import RemoteError
 from fieldgate.events.tables import sources
 from tests.events.event_service import make_event
@@ -130,12 +129,6 @@ async def test_mini_records_on_other_pages_are_requested_by_id(
     assert (stored.auto_generated_source, stored.countries_for_preview) == ("New field report", (84,))
 
 
-async def test_server_without_a_mini_list(target: SyncTarget) -> None:
-    with GoServer(mini_events()) as server:
-        server.statuses["event/mini/"] = [404] * 9
-        assert (await target.pull(server)).events == BulkWriteResult(created=29)
-
-
 # Detail records
 
 
@@ -201,59 +194,3 @@ async def test_stopped_run_keeps_the_details_it_has(target: SyncTarget, monkeypa
         offsets = [path for path in server.requests if "event/?limit=50&offset=" in path]
         assert f"offset={state.reached - page_reader.PAGE_OVERLAP}" in offsets[0]
     assert [event.id for event in await target.stored(*range(1, 121)) if event] == list(range(1, 121))
-
-
-async def test_stopped_full_run_continues_as_a_full_run(target: SyncTarget, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_puller, "DETAIL_BATCH_SIZE", 5)
-    with GoServer([go_event(id_) for id_ in range(1, 41)]) as server:
-        await target.pull(server, TOKEN)
-        server.requests.clear()
-        server.statuses["event/10/"] = [401]
-        with pytest.raises(RemoteError, match="401"):
-            await target.pull(server, TOKEN, full=True)
-        before = set(server.detail_requests())
-        assert (await target.pull(server, TOKEN)).resumed
-        assert set(server.detail_requests()) == set(range(1, 41))
-        assert len(server.detail_requests()) <= 40 + 5
-        assert len(before) < 40
-
-
-async def test_list_that_moved_before_a_stopped_run_continues(
-    target: SyncTarget, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(page_reader, "PAGE_SIZE", 20)
-    with GoServer([go_event(id_) for id_ in range(1, 81)]) as server:
-        server.statuses["event/30/"] = [401]
-        with pytest.raises(RemoteError, match="401"):
-            await target.pull(server, TOKEN)
-        for id_ in range(75, 81):  # these were read; what follows them moves up
-            del server.events[id_]
-        report = await target.pull(server, TOKEN)
-        assert report.resumed
-    stored = [event.id for event in await target.stored(*range(1, 81)) if event]
-    assert stored == list(range(1, 75)), "no event is left out, and those that are gone are deleted"
-
-
-async def test_errors_of_the_server_are_retried(target: SyncTarget) -> None:
-    with GoServer([go_event(1)]) as server:
-        server.statuses = {"event/": [500, 502], "event/mini/": [503], "event/1/": [500]}
-        assert (await target.pull(server, TOKEN)).events == BulkWriteResult(created=1)
-        server.statuses = {"event/": [500] * 50}
-        with pytest.raises(RemoteError, match="answered 500, 8 times"):
-            await target.pull(server, TOKEN)
-
-
-async def test_dead_server(target: SyncTarget) -> None:
-    with GoServer([go_event(1)]) as server:
-        pass
-    with pytest.raises(RemoteError, match="is unreachable"):
-        await target.pull(server)
-
-
-def test_digest_does_not_depend_on_reference_data() -> None:
-    record = {"id": 1, "countries": [{"id": 1, "name": "Nepal"}, {"id": 2}], "dtype": {"id": 12, "name": "Flood"}}
-    renamed = {"dtype": {"id": 12, "name": "Crue"}, "countries": [{"id": 2}, {"name": "Népal", "id": 1}], "id": 1}
-    assert record_digest(record) == record_digest({**renamed, "status_display": "Actif"})
-    changes: list[dict[str, Any]] = [{"id": 2}, {"countries": [{"id": 1}]}, {"dtype": None}, {"appeals": []}]
-    for change in changes:
-        assert record_digest(record) != record_digest({**record, **change})

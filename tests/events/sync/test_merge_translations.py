@@ -44,12 +44,6 @@ def test_readers_get_the_texts_of_the_source(texts: dict[str, str], original: st
         assert len(set(shown.values())) == 1 or shown_by_fieldgate(fewer, original) != shown, "no text is superfluous"
 
 
-@given(texts_by_language, codes)
-def test_a_copy_of_a_copy_has_the_same_texts(texts: dict[str, str], original: str) -> None:
-    stored = without_repeated_original(shown_by_live_system(texts), original)
-    assert without_repeated_original(shown_by_fieldgate(stored, original), original) == stored
-
-
 @pytest.mark.parametrize(
     ("texts", "original", "stored"),
     [
@@ -70,18 +64,6 @@ def test_texts_of_the_live_system(texts: dict[str, str], original: str, stored: 
         for language in Language
     }
     assert merge_translations(records)["name"] == stored
-
-
-def test_nested_records_are_merged_by_id() -> None:
-    def link(title: str) -> dict[str, object]:
-        return {"id": 1, "title": title, "description": "", "translation_module_original_language": "es"}
-
-    records = {
-        language: {**MINIMAL, "links": [link("Mapa" if language is Language.SPANISH else "Carte")]}
-        for language in Language
-    }
-    title = {"es": "Mapa", "en": "Carte", "fr": "Carte", "ar": "Carte"}
-    assert merge_translations(records)["links"][0]["title"] == title
 
 
 def test_invalid_texts_are_left_unchanged() -> None:

@@ -1,11 +1,10 @@
 """Events that the source no longer lists: deleted, merged or hidden there, and which of them are deleted here."""
 
-from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
-from sqlalchemy import delete, update
+from sqlalchemy import delete
 
 from fieldgate.events.ingest.bulk_write import BulkWriteResult
 from fieldgate.events.model import Visibility
@@ -50,19 +49,6 @@ async def test_events_that_left_the_list(target: SyncTarget, token: str) -> None
         assert await listed_ids(copy, f"{PATH}deleted/") == {1, 2}, "clients that keep a copy are told"
 
 
-async def test_events_that_are_listed_again(target: SyncTarget) -> None:
-    with go_server() as server:
-        await target.pull(server, TOKEN)
-        removed = server.events.pop(1)
-        server.events[2]["parent_event"] = 3
-        await target.pull(server, TOKEN)
-        server.events[1] = removed
-        server.events[2]["parent_event"] = None
-        assert (await target.pull(server, TOKEN)).events == BulkWriteResult(created=1, changed=1, unchanged=38)
-    async with serve(target.database) as copy:
-        assert await listed_ids(copy) == set(range(1, 41))
-
-
 async def test_events_of_unknown_or_other_source_are_kept(target: SyncTarget) -> None:
     await target.store.upsert([make_event(id_) for id_ in (901, 902)])
     with go_server() as server, GoServer([go_event(801), go_event(802)]) as other:
@@ -104,13 +90,6 @@ async def test_run_without_a_token_keeps_what_a_token_showed(target: SyncTarget)
         [hidden, deleted] = await target.stored(1, 2)
         assert hidden is not None
         assert (hidden.visibility, deleted) == (2, None)
-
-
-async def test_hidden_events_are_deleted_in_a_copy_without_a_token(target: SyncTarget) -> None:
-    with go_server() as server:
-        await target.pull(server)
-        server.events[1]["visibility"] = 1
-        assert (await target.pull(server)).events == BulkWriteResult(unchanged=39, deleted=1)
 
 
 @pytest.mark.parametrize(
@@ -194,24 +173,6 @@ async def test_server_that_fails_while_events_are_requested_by_id(
         report = await target.pull(server)
         assert (report.resumed, report.events.deleted, report.problem) == (True, 1, "")
         assert set(server.detail_requests()) == {5, 6}, "the others are done"
-
-
-async def test_merged_events_are_requested_weekly(target: SyncTarget) -> None:
-    with go_server() as server:
-        await target.pull(server)
-        server.events[1]["parent_event"] = 2
-        await target.pull(server)
-        del server.events[1]
-        server.requests.clear()
-        await target.pull(server)
-        assert server.detail_requests() == []
-        async with target.database.transaction() as connection:
-            [row] = await target.source_rows(1)
-            assert row.detail_at is not None
-            older = update(sources).where(sources.c.id == 1).values(detail_at=row.detail_at - timedelta(days=8))
-            await connection.execute(older)
-        assert (await target.pull(server)).events == BulkWriteResult(unchanged=39, deleted=1)
-        assert server.detail_requests() == [1]
 
 
 async def test_record_of_another_event_deletes_nothing(target: SyncTarget) -> None:

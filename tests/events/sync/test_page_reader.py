@@ -12,7 +12,6 @@ from fieldgate.events.ingest.bulk_write import BulkWriteResult
 from fieldgate.events.store import EventStore
 from fieldgate.events.sync import page_reader
 from fieldgate.events.sync.event_puller import CHANGED_DURING_READ
-from fieldgate.events.sync.remote import RemoteServer
 from fieldgate.events.sync.synchronizer import LIST_CHANGED_DURING_READ
 from fieldgate.i18n.languages import Language
 from tests.conftest import BASE_URL, Service
@@ -69,25 +68,6 @@ async def test_list_by_id_that_moves_while_it_is_read(
     kept = [event.id for event in LISTED_EVENTS if event.visibility == 3 and event.id not in (1, 2, 3, 101, 102)]
     assert [id_ for id_ in kept if not await target.store.by_id(id_)] == []
     assert report.events.unchanged == 0, "an event that is read twice is written once"
-
-
-async def test_list_by_id_that_never_fits_together_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_reader, "PAGE_SIZE", 5)
-    requested: list[int] = []
-
-    def respond(request: httpx.Request) -> httpx.Response:
-        offset = int(request.url.params["offset"])
-        requested.append(offset)
-        records = [{"id": 10 * offset + number, "updated_at": "x"} for number in range(5)]
-        return httpx.Response(200, json={"count": 40, "results": records})
-
-    async with RemoteServer("https://field.example", transport=httpx.MockTransport(respond)) as remote:
-        reader = page_reader.PageReader(remote, is_fieldgate=True)
-        pages = [page async for page in reader.pages("country/", {})]
-    assert (pages[-1].end >= 40, reader.list_changed, reader.is_consistent) == (True, True, False)
-    requests_per_page = len(requested) / len(Language) / len(set(requested))
-    # With each attempt the page itself and the one before are requested, and the next ones beforehand.
-    assert requests_per_page <= page_reader.MAX_REREADS_BY_ID * (2 + page_reader.MAX_PREFETCHED_PAGES)
 
 
 @pytest.mark.parametrize("times", [1, 3, 100])

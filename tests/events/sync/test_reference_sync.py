@@ -11,30 +11,8 @@ from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.schemas import PROFILE_FIELDS
 from fieldgate.reference.store import ReferenceStore
-from tests.events.sync.conftest import SyncTarget, serve
-from tests.events.sync.go_server import COUNTRIES, TOKEN, GoServer, go_event
+from tests.events.sync.conftest import SyncTarget
 from tests.events.sync.live_system import LiveSystem, live_record
-
-
-async def test_countries_on_different_pages_by_language(target: SyncTarget) -> None:
-    system = LiveSystem([live_record(1)], max_page_size=2)
-    page = system.page
-    names = {9001: {"fr": "Zoulou"}, 9002: {}, 9003: {"fr": "Alpha"}, 9004: {}}
-
-    def by_name(request: httpx.Request, found: list[dict[str, Any]]) -> httpx.Response:
-        if request.url.path.endswith("/country/"):
-            language = request.headers["Accept-Language"]
-            found = [{**found[0], "id": id_, "iso": None, "iso3": None, "name": name.get(language, f"Land {id_}")}
-                     for id_, name in names.items()]  # fmt: skip
-            found.sort(key=lambda country: str(country["name"]))
-        return page(request, found)
-
-    system.page = by_name  # type: ignore[method-assign]
-    system.records[0]["countries"] = [{"id": 9001}]
-    await target.sync(system.transport())
-    reference_data = await ReferenceStore(target.database, DataVersions(target.database)).current()
-    assert reference_data.countries[9001].names == {"en": "Land 9001", "fr": "Zoulou"}
-    assert reference_data.countries[9003].names == {"en": "Land 9003", "fr": "Alpha"}
 
 
 class CountrySystem(LiveSystem):
@@ -83,12 +61,6 @@ async def test_full_record_of_a_country(target: SyncTarget) -> None:
     await target.sync(system.transport())
     shown = json.loads((await _reference_data(target)).full_country_json(Language.ENGLISH, 123))
     assert (shown["phone"], shown["inform_score"], shown["city_code"]) == (None, "5.2", "44600")
-
-
-async def test_large_geometry_is_left_out(target: SyncTarget) -> None:
-    border = {"type": "Polygon", "coordinates": [[[float(number), 1.5] for number in range(20_000)]]}
-    await target.sync(CountrySystem([live_record(1)], [{**NEPAL, "bbox": border}]).transport())
-    assert (await _reference_data(target)).countries[123].profile["bbox"] is None
 
 
 async def test_countries_that_the_server_does_not_list(target: SyncTarget) -> None:
@@ -145,14 +117,3 @@ async def test_fields_that_only_countries_in_events_have(target: SyncTarget) -> 
     in_event["average_household_size"] = "4.70"
     await target.sync(system.transport())
     assert (await _reference_data(target)).countries[123].average_household_size == 4.7, "the event did not change"
-
-
-@pytest.mark.parametrize("token", ["", TOKEN])
-async def test_events_show_the_countries_of_the_source(target: SyncTarget, token: str) -> None:
-    with GoServer([go_event(1, countries=[123, 84])]) as server:
-        await target.pull(server, token)
-    async with serve(target.database) as service:
-        [event] = (await service.get("/api/v2/event/")).json()["results"]
-    shown = {country["id"]: country for country in event["countries"]}
-    for id_, country in COUNTRIES.items():
-        assert {**shown[id_], "society_name": ""} == {**country, "average_household_size": 4.6}

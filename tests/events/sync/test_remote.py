@@ -4,7 +4,6 @@ from typing import Any
 
 import httpx
 import pytest
-from fieldgate_client.retries import MAX_RETRY_AFTER_SECONDS, RetryPolicy, parse_retry_after
 
 from fieldgate.events.sync.remote import RemoteError, RemoteServer
 from fieldgate.i18n.languages import Language
@@ -33,33 +32,7 @@ async def test_unusable_servers(target: SyncTarget, response: Any, message: str)
         await target.sync(httpx.MockTransport(respond))
 
 
-def test_retry_delay() -> None:
-    retries = RetryPolicy()
-    assert retries.pause(3, None) <= retries.longest_pause
-    assert retries.pause(0, 5.0) == pytest.approx(5, rel=0.02)
-    assert retries.pause(0, 1e9) == pytest.approx(MAX_RETRY_AFTER_SECONDS, rel=0.02)
-    assert parse_retry_after("12") == 12
-    assert parse_retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0
-    assert parse_retry_after("soon") is None
-
-
 PAGE = {"count": 1, "next": None, "previous": None, "results": [{"id": 1}]}
-
-
-async def test_response_that_is_cut_off_is_requested_again() -> None:
-    whole = httpx.Response(200, json=PAGE).content
-    bodies = iter([whole[:-20], b"", whole])
-    statuses = []
-
-    def respond(request: httpx.Request) -> httpx.Response:
-        statuses.append(server.status)
-        return httpx.Response(200, headers={"Content-Type": "application/json"}, content=next(bodies))
-
-    async with RemoteServer("https://field.example", transport=httpx.MockTransport(respond)) as server:
-        page = await server.get_page("event/", Language.ENGLISH, limit=5, offset=0)
-    assert (page.count, page.results, server.status) == (1, [{"id": 1}], "")
-    assert statuses[0] == "waiting for https://field.example"
-    assert "event/?limit=5&offset=0 did not answer JSON" in statuses[1]
 
 
 @pytest.mark.parametrize(
@@ -99,11 +72,6 @@ async def test_redirect_to_another_server_is_not_followed() -> None:
     assert requested == ["field.example"]
 
 
-def test_token_that_no_header_can_have() -> None:
-    with pytest.raises(RemoteError, match="The token must consist of"):
-        RemoteServer("https://field.example", "t\u00f6ken")
-
-
 async def test_server_cannot_write_to_the_terminal() -> None:
     def respond(request: httpx.Request) -> httpx.Response:
         return httpx.Response(400, json={"detail": "\x1b[2Jno\x07"})
@@ -124,8 +92,3 @@ async def test_server_cannot_write_to_the_terminal() -> None:
 async def test_stored_name_of_a_source(base_url: str, source: str) -> None:
     async with RemoteServer(base_url) as server:
         assert server.source == source
-
-
-def test_url_that_is_too_long() -> None:
-    with pytest.raises(RemoteError, match="not be longer than 500 characters"):
-        RemoteServer("https://example.org/" + "x" * 500)

@@ -1,15 +1,13 @@
 """Synchronization with another instance and with a server like the live one: full, incremental and resumed."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-import msgspec
 import pytest
 
 from fieldgate.db import DataVersions
 from fieldgate.events.ingest.bulk_write import BulkWriteResult
-from fieldgate.events.store import EventStore
-from fieldgate.events.sync import page_reader, sync_state
+from fieldgate.events.sync import page_reader
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.store import ReferenceStore
 from tests.conftest import Service
@@ -195,37 +193,3 @@ async def test_failed_events_are_requested_again(source: Service, target: SyncTa
     assert (third.since is None, third.events) == (False, BulkWriteResult(created=1))
     assert (await target.state()).failing == ()
     assert (await target.sync(transport_to(source))).events == BulkWriteResult()
-
-
-async def test_failed_events_that_were_deleted_are_forgotten(source: Service, target: SyncTarget) -> None:
-    await target.store.upsert([make_event(999, slug="south-sudan")])
-    await target.sync(transport_to(source))
-    await EventStore(source.database, source.data_versions).delete([102])
-    assert (await target.sync(transport_to(source))).events == BulkWriteResult()
-    assert (await target.state()).failing == ()
-
-
-async def test_failed_events_are_requested_one_by_one_from_the_live_system(target: SyncTarget) -> None:
-    system = LiveSystem([live_record(1), live_record(2, glide="x" * 30), live_record(3, glide="x" * 30)])
-    system.supports_changed_since = True
-    await target.sync(system.transport(), since=datetime(2020, 1, 1, tzinfo=UTC), full=True)
-    assert (await target.state()).failing == (2, 3)
-    state = await target.state()
-    async with target.database.transaction() as connection:
-        await sync_state.save_state(
-            connection, msgspec.structs.replace(state, finished=datetime(2026, 6, 1, tzinfo=UTC))
-        )
-    system.records[1]["glide"] = ""
-    report = await target.sync(system.transport())
-    assert (report.since is None, report.events) == (False, BulkWriteResult(created=1, failed=1))
-    assert (await target.state()).failing == (3,)
-
-
-async def test_ids_that_cannot_be_keys_are_reported(target: SyncTarget) -> None:
-    system = LiveSystem([live_record(1), {**live_record(2), "id": {}}, {**live_record(3), "id": [1]}, live_record(4)])
-    report = await target.sync(system.transport())
-    assert report.events == BulkWriteResult(created=2, failed=2)
-    assert sorted(target.failures) == [
-        "record '[1]': id: A whole number is needed.",
-        "record '{}': id: A whole number is needed.",
-    ]

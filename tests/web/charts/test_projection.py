@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.web.charts.projection import (
-    CENTRAL_MERIDIAN,
     MAP_HEIGHT,
     MAP_WIDTH,
     NORTH_EDGE,
@@ -28,12 +27,6 @@ def test_every_place_is_on_the_map(longitude: float, latitude: float) -> None:
     assert -1e-6 <= y <= MAP_HEIGHT + 1e-6
 
 
-@given(longitudes, latitudes, latitudes)
-def test_north_is_up(longitude: float, one: float, other: float) -> None:
-    if one > other:
-        assert project(longitude, one)[1] <= project(longitude, other)[1]
-
-
 @given(st.floats(WEST_EDGE + 1, 179), st.floats(-50, 80), st.floats(-50, 80))
 def test_equal_areas_stay_equal(longitude: float, one: float, other: float) -> None:
     """Small squares of the same area on the globe have the same area on the map."""
@@ -52,10 +45,6 @@ def _area(longitude: float, latitude: float) -> float:
     points = project_ring(corners)
     pairs = zip(points, points[1:] + points[:1], strict=True)
     return abs(sum(x0 * y1 - x1 * y0 for (x0, y0), (x1, y1) in pairs)) / 2
-
-
-def test_central_meridian_is_in_the_middle() -> None:
-    assert project(CENTRAL_MERIDIAN, 0)[0] == MAP_WIDTH / 2
 
 
 def test_outline_across_the_edge_stays_in_one_piece() -> None:

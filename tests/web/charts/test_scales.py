@@ -34,19 +34,6 @@ def test_classes_are_of_about_equal_size() -> None:
     assert [(each.low, each.high) for each in classes] == [(1, 25), (26, 50), (51, 75), (76, 100)]
 
 
-def test_one_value_has_the_strongest_colour() -> None:
-    assert [(each.number, each.low) for each in classify([7, 7])] == [(MAX_CLASSES, 7)]
-
-
-def test_two_values_are_far_apart() -> None:
-    assert [each.number for each in classify([1, 9])] == [1, MAX_CLASSES]
-
-
-def test_nothing_has_no_classes() -> None:
-    assert classify([0, -1]) == []
-    assert class_of(3, []) == 0
-
-
 @given(st.integers(0, 200), st.integers(1, 10))
 def test_labels_are_few_and_on_the_axis(count: int, most: int) -> None:
     places = label_places(count, most)

@@ -37,17 +37,3 @@ def test_greatest_value_is_written_on_its_bar(counts: list[int]) -> None:
     assert chart.peak.text == str(max(counts))
     assert 0 <= chart.peak.x <= CHART_WIDTH
     assert chart.peak_y < chart.bars[counts.index(max(counts))].y
-
-
-def test_labels_at_the_edges_are_not_cut_off() -> None:
-    chart = build_timeline(values([1] * 60))
-    assert chart.labels[0].anchor in ("start", "middle")
-    last = build_timeline([*values([1] * 59), TimelineValue(label="x", value=99, text="", value_text="1,234,567")]).peak
-    assert last is not None
-    assert (last.x, last.anchor) == (CHART_WIDTH, "end")
-
-
-def test_nothing_is_an_empty_chart() -> None:
-    chart = build_timeline([])
-    assert (chart.bars, chart.labels, chart.peak) == ([], [], None)
-    assert build_timeline(values([0, 0])).peak is None

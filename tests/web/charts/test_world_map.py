@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.web.charts.atlas import world_places
-from fieldgate.web.charts.projection import MAP_HEIGHT, MAP_WIDTH
 from fieldgate.web.charts.world_map import (
     MAX_ASPECT,
     MIN_ASPECT,
@@ -25,11 +24,6 @@ def make_map(*countries: str, focus: tuple[str, ...] = (), has_labels: bool = Fa
         for place, code in enumerate(countries, start=1)
     ]
     return build_map(PLACES, values, focus, has_labels=has_labels)
-
-
-def test_without_focus_it_shows_the_world() -> None:
-    found = make_map("KEN")
-    assert found.view_box == f"0.0 0.0 {MAP_WIDTH:.1f} {MAP_HEIGHT:.1f}"
 
 
 @given(codes, st.data())
@@ -89,8 +83,3 @@ def test_unknown_countries_are_not_on_the_map(code: str | None) -> None:
 def test_colours_follow_the_values() -> None:
     found = make_map("KEN", "TCD", "SDN", "ETH")
     assert {mark.iso3: mark.class_number for mark in found.shapes} == {"KEN": 1, "TCD": 2, "SDN": 3, "ETH": 4}
-
-
-def test_value_of_nothing_has_no_colour() -> None:
-    found = build_map(PLACES, [MapValue(iso3="KEN", name="Kenya", value=0, text="Kenya: 0")])
-    assert found.shapes[0].class_number == 0

@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-from fieldgate.i18n.languages import Language
-from fieldgate.web.pages.assets import CHILDREN_SHOWN
-from fieldgate.web.pages.form_preview import QUESTIONS_PER_PAGE, language_names
 from tests.conftest import Service
 from tests.web.page_client import PageClient, visible_text
 from tests.web.pages.asset_world import CONTENT, AssetWorld
@@ -78,30 +75,6 @@ async def test_list_can_be_filtered_and_sorted(world: AssetWorld) -> None:
     assert "No form or collection matches" in none
 
 
-async def test_list_says_what_to_do_if_it_is_empty(world: AssetWorld) -> None:
-    _, client = await world.user()
-    page = (await client.get(LIST)).text
-    assert "You have no forms yet" in page
-    assert 'href="/api/v2/imports/"' in page
-    anonymous = (await PageClient(world.service).get(LIST)).text
-    assert "Log in to see your forms" in anonymous
-    assert "New collection" not in anonymous
-    assert 'href="/api/v2/assets/?status=public-discoverable"' in anonymous
-
-
-async def test_pages_of_the_list(world: AssetWorld) -> None:
-    owner, client = await world.user()
-    for number in range(25):
-        await world.create(owner, name=f"Form {number:02}")
-    page = (await client.get(f"{LIST}?limit=20&ordering=name")).text
-    assert "Form 19" in page
-    assert "Form 20" not in page
-    assert "offset=20" in page
-    last = (await client.get(f"{LIST}?limit=20&offset=20&ordering=name")).text
-    assert "Form 24" in last
-    assert "There are no more forms" in (await client.get(f"{LIST}?limit=20&offset=40")).text
-
-
 async def test_create_a_collection_and_undo(world: AssetWorld) -> None:
     _, client = await world.user()
     refused = await client.submit(LIST, "create_collection", {"name": "  "})
@@ -144,54 +117,6 @@ async def test_language_of_the_preview(world: AssetWorld) -> None:
     assert re.search(r'aria-current="true"><bdi>العربية</bdi>', own)
     assert "Roof?" in (await reader.get(f"{path}?language=en")).text
     assert (await client.get(f"{path}?language=xx")).status_code == 200
-
-
-@pytest.mark.parametrize("offset", ["-1", "x", "9" * 30, "٣", "1.5"])
-async def test_bad_offset_shows_a_page(world: AssetWorld, offset: str) -> None:
-    owner, client = await world.user()
-    assert (await client.get(f"{await world.create(owner)}?offset={offset}")).status_code == 200
-
-
-def large_content(count: int) -> dict[str, Any]:
-    """Questions with everything that a question can have."""
-    cells = {
-        "label": ["A question", "سؤال"], "hint": ["A hint", None], "guidance_hint": ["Guidance", None],
-        "required": "${q0} = 1", "relevant": "${q0} > 1", "constraint": ". > 1", "calculation": "1 + 1",
-        "choice_filter": "a = ${q0}", "read_only": "${q0} = 2", "default": "c1", "repeat_count": "3",
-        "constraint_message": ["No", None], "required_message": ["Yes", None], "media::image": ["a.png", None],
-        "select_from_list_name": "list", "_or_other": True,
-    }  # fmt: skip
-    survey = [{"type": "select_multiple", "name": f"q{number}", **cells} for number in range(count)]
-    choices = [{"list_name": "list", "name": f"c{number}", "label": [f"C{number}", None]} for number in range(200)]
-    return {**CONTENT, "survey": survey, "choices": choices}
-
-
-async def test_a_large_form_has_few_nodes_and_all_its_questions(world: AssetWorld) -> None:
-    owner, client = await world.user()
-    path = await world.create(owner, large_content(3_000))
-    seen: list[str] = []
-    for offset in (0, 1_000, 2_960):
-        page = (await client.get(f"{path}?offset={offset}")).text
-        assert parse(page).nodes <= 3_000
-        seen += re.findall(r"<b>([\d,]+)</b> Several choices", page)
-    assert len(seen) == 3 * QUESTIONS_PER_PAGE
-    assert seen[-1] == "3,000"
-    for url in (f"{path}questions/", f"{path}questions/?limit=1000", f"{path}questions/?list_name=list"):
-        assert parse((await client.get(url)).text).nodes <= 3_000
-
-
-async def test_all_choices_are_one_click_away(world: AssetWorld) -> None:
-    owner, client = await world.user()
-    path = await world.create(owner, large_content(1))
-    page = (await client.get(path)).text
-    assert "C9<" in page
-    assert "C10<" not in page
-    assert "and 190 more" in page
-    link = re.search(r'href="(/api/v2/assets/[^"]*list_name=list[^"]*)"', page)
-    assert link is not None
-    more = (await client.get(link[1].replace("&amp;", "&"))).text
-    assert "C49<" in more
-    assert "Questions with the list “list”" in visible_text(more)
 
 
 async def test_buttons_follow_permissions(world: AssetWorld) -> None:
@@ -270,17 +195,6 @@ async def test_copy_and_undo(world: AssetWorld) -> None:
     assert (await client.get(path)).status_code == 200
 
 
-async def test_a_copy_of_somebody_elses_form_is_your_own(world: AssetWorld) -> None:
-    owner, _ = await world.user()
-    path = await world.create(owner)
-    name = f"reader-{owner}"
-    _, reader = await world.user(name)
-    await world.share(owner, path, name)
-    page = await reader.submit_and_follow(path, "copy", {"name": "Mine"})
-    assert "yours" in visible_text(page.text)
-    assert "Only you" in visible_text(page.text)
-
-
 async def test_delete_asks_first(world: AssetWorld) -> None:
     owner, client = await world.user()
     path = await world.create(owner)
@@ -338,30 +252,6 @@ async def test_deleting_a_collection_says_which_forms_stay(world: AssetWorld, de
     assert [(await others_client.get(each)).status_code for each in kept] == [200, 200]
 
 
-async def test_the_question_about_a_large_collection_is_short(world: AssetWorld) -> None:
-    owner, client = await world.user()
-    other, _ = await world.user()
-    path = await world.create(owner, asset_type="collection", name="Library")
-    inside = await world.asset_id(path)
-    for number in range(CHILDREN_SHOWN + 2):
-        await world.create(other, name=f"Form {number}", parent_id=inside)
-    asked = visible_text((await client.submit(path, "delete")).text)
-    assert f"{CHILDREN_SHOWN + 2} items in it belong to others" in asked
-    assert "2 others" in asked
-    page = visible_text((await client.submit_and_follow(path, "delete", {"confirm": "yes"})).text)
-    assert "and 97 others." in page
-
-
-async def test_an_empty_form_says_what_to_do(world: AssetWorld) -> None:
-    owner, client = await world.user()
-    path = await world.create(owner, {**CONTENT, "survey": []}, name="")
-    page = (await client.get(path)).text
-    assert "This form has no questions yet." in page
-    assert f'href="/api/v2/imports/?destination={path.split("/")[-2]}"' in page
-    assert "Without a name" in page
-    assert "Download XForm" not in page
-
-
 def attacked(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: value[key] if key in ("type", "$kuid") else attacked(value[key]) for key in value}
@@ -399,21 +289,3 @@ async def test_stored_text_is_never_markup(world: AssetWorld) -> None:
         parsed = parse(page)
         assert "onerror" not in parsed.attributes
         assert parsed.tags.count("script") == 1
-
-
-@pytest.mark.parametrize("language", ["en", "fr", "ar", "es"])
-async def test_pages_in_four_languages(world: AssetWorld, language: str) -> None:
-    owner, client = await world.user(language=language)
-    path = await world.create(owner)
-    for url in (LIST, path, f"{path}questions/"):
-        page = (await client.get(url)).text
-        assert f'<html lang="{language}"' in page
-        text = visible_text(page)
-        for word in ("Who can see it", "Questions with", "Download Excel", "Make a copy", "Whole number"):
-            assert (word in text) <= (language == "en"), word
-
-
-def test_names_of_languages() -> None:
-    assert language_names(Language.FRENCH)(["English (en)", "Arabic (ar)"]) == "anglais et arabe"
-    assert language_names(Language.ENGLISH)(["Klingon", ""]) == "Klingon"
-    assert language_names(Language.ENGLISH)(None) == "–"

@@ -13,9 +13,8 @@ from fieldgate.accounts.store import IssuedBy
 from fieldgate.assets.search_query import parse_search
 from fieldgate.db import now
 from fieldgate.events.store import EventStore
-from fieldgate.i18n.languages import Language
 from fieldgate.settings import Settings
-from fieldgate.web.pages.home import asset_search, change_text
+from fieldgate.web.pages.home import asset_search
 from tests.conftest import Service, run_service
 from tests.events.event_service import NEPAL, make_event
 from tests.web.page_client import PageClient, visible_text
@@ -72,21 +71,6 @@ async def test_anonymous_visitors_are_told_what_they_see(home: Service) -> None:
     assert "Without logging in you see 3 public emergencies." in text
     assert "Your latest imports" not in text
     assert 'href="/login/"' in page
-
-
-@pytest.mark.parametrize(
-    "path", ["/api/v2/imports/", "/api/v2/assets/", "/api/v2/event/", "/api/v2/event/?regions__in=0"]
-)
-async def test_tasks_are_one_click_away(home: Service, path: str) -> None:
-    page = (await (await log_in(home)).get("/")).text
-    assert f'href="{path}"' in page.split("<main")[1]
-
-
-async def test_empty_lists_say_what_to_do(home: Service) -> None:
-    client = await log_in(home, "newcomer")
-    text = visible_text((await client.get("/")).text)
-    assert "You have not uploaded a form yet. Upload a form" in text
-    assert "Tell a colleague your username: newcomer" in text
 
 
 async def test_own_imports_have_their_status(home: Service) -> None:
@@ -156,33 +140,6 @@ async def test_any_search_is_answered(home: Service, typed: str) -> None:
     assert "<script>alert" not in answer.text
 
 
-async def test_search_without_results_gives_advice(home: Service) -> None:
-    text = visible_text((await PageClient(home).get("/?q=zzzzz")).text)
-    assert "Nothing was found for “zzzzz”." in text
-    assert "Log in to search forms and people, too." in text
-
-
-@pytest.mark.parametrize("language", ["fr", "ar", "es"])
-async def test_page_is_translated(home: Service, language: str) -> None:
-    page = (await (await log_in(home, language=language)).get("/")).text
-    text = visible_text(page)
-    for english in ("Newest", "Upload", "Search", "days before", "emergencies", "Show as"):
-        assert english not in text, english
-
-
 @given(st.text(max_size=60).filter(str.strip))
 def test_any_words_are_a_valid_search_for_assets(text: str) -> None:
     parse_search(asset_search(text))
-
-
-@pytest.mark.parametrize(
-    ("current", "previous", "text"),
-    [
-        (3, 2, "50% more than in the 90 days before"),
-        (1, 4, "75% less than in the 90 days before"),
-        (2, 2, "the same as in the 90 days before"),
-        (2, 0, "none in the 90 days before"),
-    ],
-)
-def test_change(current: float, previous: float, text: str) -> None:
-    assert change_text(current, previous, Language.ENGLISH) == text

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from fieldgate.imports.tables import imports
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
 from fieldgate.web.pages.imports import MAX_FILES
@@ -95,11 +94,6 @@ async def test_same_form_sent_twice_is_imported_once(pages: ImportPages) -> None
     assert len({each.headers["Location"] for each in (first, other_file, other_form)}) == 3
 
 
-async def test_every_page_has_a_key_of_its_own(pages: ImportPages) -> None:
-    keys = {re.findall(r'name="key" value="([^"]{16,})"', await pages.page(PATH))[0] for _ in range(3)}
-    assert len(keys) == 3
-
-
 @pytest.mark.parametrize(
     ("files", "fields", "error"),
     [
@@ -134,29 +128,10 @@ async def test_problems_are_next_to_their_rows(pages: ImportPages) -> None:
     assert {name for names in references for name in names.split()} <= set(ids)
 
 
-async def test_page_of_an_import_of_an_earlier_release(pages: ImportPages) -> None:
-    path = await pages.import_file("household.xlsx", WITH_PROBLEMS)
-    async with pages.service.database.transaction() as connection:
-        await connection.execute(imports.update().values(excerpts=None))
-    text = await pages.text(path)
-    assert "Sheet “survey” Problem Row 4 · Column type “integr” is not a question type." in text
-
-
 async def test_file_that_cannot_be_read(pages: ImportPages) -> None:
     page = await pages.page(await pages.import_file("hostile.xlsx", HOSTILE))
     assert "The file could not be read." in visible_text(page)
     assert "annotated.xlsx" not in page
-
-
-async def test_success_leads_to_the_form(pages: ImportPages) -> None:
-    path = await pages.import_file("good.xlsx", GOOD)
-    page = await pages.page(path)
-    text = visible_text(page)
-    assert "was imported" in text
-    assert "Questions 2" in text
-    [uid] = set(re.findall(r'href="/api/v2/assets/(a\w{21})/permission-assignments/"', page))
-    assert f'<a class="button primary" href="/api/v2/assets/{uid}/">View the form</a>' in page
-    assert (await pages.client.get(f"/api/v2/assets/{uid}/")).status_code == 200
 
 
 async def test_corrected_file_replaces_the_same_form(pages: ImportPages) -> None:
@@ -190,16 +165,6 @@ async def test_library_without_the_option_explains_and_offers_it(pages: ImportPa
     assert "View the collection" in await pages.text(made)
 
 
-async def test_filter_by_status(pages: ImportPages) -> None:
-    await pages.import_file("good.xlsx", GOOD)
-    await pages.import_file("household.xlsx", WITH_PROBLEMS)
-    page = await pages.page(f"{PATH}?status=error")
-    assert "household.xlsx" in page
-    assert "good.xlsx" not in page
-    assert '<a href="?status=error" aria-current="true">' in page
-    assert "You have no imports with this status." in await pages.text(f"{PATH}?status=processing")
-
-
 async def test_nobody_else_sees_an_import(pages: ImportPages) -> None:
     path = await pages.import_file("household.xlsx", WITH_PROBLEMS)
     _, other = await pages.service.create_user()
@@ -207,41 +172,3 @@ async def test_nobody_else_sees_an_import(pages: ImportPages) -> None:
         for suffix in ("", "rows/", "annotated.xlsx"):
             assert (await client.get(path + suffix)).status_code == 404
     assert "Log in to upload files" in visible_text((await PageClient(pages.service).get(PATH)).text)
-
-
-async def test_upload_needs_a_session_and_its_token(pages: ImportPages) -> None:
-    assert (await pages.upload(("good.xlsx", GOOD), csrf_token="x")).status_code == 403
-    pages.client = PageClient(pages.service)
-    assert (await pages.upload(("good.xlsx", GOOD))).status_code == 401
-
-
-async def test_texts_of_files_are_escaped(pages: ImportPages) -> None:
-    header = f"label::{SCRIPT}"
-    survey = [
-        ("type", "name", "label", header, SCRIPT),
-        (SCRIPT, "a", SCRIPT, SCRIPT, SCRIPT),
-        ("text", SCRIPT, "A", "B", ""),
-    ]
-    for name in ('"><script>alert(1)<.csv', "<img src=x onerror=alert(1)>.csv"):
-        rows = "\n".join(",".join(f'"{cell}"' for cell in row) for row in survey)
-        path = await pages.import_file(name, rows.encode())
-        for page in (await pages.page(path), await pages.page(PATH)):
-            body = page.split("<body>")[1]
-            assert "<script" not in body
-            assert "<img src=x" not in body
-        assert "&lt;script&gt;alert(" in await pages.page(path)
-
-
-@pytest.mark.parametrize("language", ["fr", "ar", "es"])
-async def test_pages_are_translated(pages: ImportPages, language: str) -> None:
-    path = await pages.import_file("household.xlsx", WITH_PROBLEMS)
-    pages.client.language = language
-    for page in (await pages.text(path), await pages.text(PATH)):
-        for english in ("problems", "Upload", "Sheet", "Row", "Sent", "Warning", "imported"):
-            assert english not in page
-
-
-async def test_file_name_with_braces_and_tags_is_shown_as_it_is(pages: ImportPages) -> None:
-    page = await pages.page(await pages.import_file("{file} {0} <b>.xlsx", GOOD))
-    assert "<h1><bdi>{file} {0} &lt;b&gt;.xlsx</bdi> was imported</h1>" in page
-    assert "<title>{file} {0} &lt;b&gt;.xlsx was imported · Fieldgate</title>" in page

@@ -32,32 +32,6 @@ async def versions_of(client: PageClient, path: str) -> list[str]:
     return list(dict.fromkeys(re.findall(rf'href="({path}versions/v\w+/)"', page)))
 
 
-async def test_history(world: AssetWorld) -> None:
-    owner, client = await world.user()
-    path = await world.create(owner)
-    await world.add_version(path, changed_content(), "second & last.xlsx")
-    text = visible_text((await client.get(f"{path}versions/")).text)
-    assert re.search(r"Version 2 current .* 5 second & last.xlsx What changed", text), text
-    assert re.search(r"Version 1 .* 4 – What changed Version 1 Restore Version 1", text), text
-    detail = visible_text((await client.get(path)).text)
-    assert "Version 2 current" in detail
-    assert "second & last.xlsx" in detail
-
-
-async def test_preview_of_a_version(world: AssetWorld) -> None:
-    owner, client = await world.user()
-    path = await world.create(owner)
-    await world.add_version(path, changed_content())
-    second, first = await versions_of(client, path)
-    old, new = visible_text((await client.get(first)).text), visible_text((await client.get(second)).text)
-    assert "Roof?" in old
-    assert "Restore" in old
-    assert "Compare with the current version" in old
-    assert "What is the roof made of?" in new
-    assert "Restore" not in new
-    assert "Thank you" in new
-
-
 async def test_restore_and_undo(world: AssetWorld) -> None:
     owner, client = await world.user()
     path = await world.create(owner)
@@ -120,35 +94,3 @@ async def test_differences_in_words(world: AssetWorld) -> None:
     assert "This is the first version" in visible_text((await client.get(f"{first}diff/")).text)
     same = visible_text((await client.get(f"{second}diff/?against={second.split('/')[-2]}")).text)
     assert "Nothing changed between these versions." in same
-
-
-async def test_many_differences_are_paged(world: AssetWorld) -> None:
-    owner, client = await world.user()
-    path = await world.create(owner, {**CONTENT, "survey": []})
-    survey = [{"type": "text", "name": f"q{number}", "label": [f"Label {number:04}", None]} for number in range(1_200)]
-    await world.add_version(path, {**CONTENT, "survey": survey})
-    second = (await versions_of(client, path))[0]
-    found = set()
-    for offset in range(0, 1_200, 50):
-        page = (await client.get(f"{second}diff/?offset={offset}")).text
-        found |= set(re.findall(r"Label (\d{4})<", page))
-        assert page.count('<li class="change-item') == 50
-    assert len(found) == 1_200
-
-
-async def test_pages_without_warnings(world: AssetWorld) -> None:
-    owner, client = await world.user()
-    [only] = await versions_of(client, await world.create(owner))
-    assert "There are no warnings for this version." in visible_text((await client.get(f"{only}warnings/")).text)
-
-
-@pytest.mark.parametrize("language", ["fr", "ar", "es"])
-async def test_pages_in_other_languages(world: AssetWorld, language: str) -> None:
-    owner, client = await world.user(language=language)
-    path = await world.create(owner)
-    await world.add_version(path, changed_content())
-    second, _ = await versions_of(client, path)
-    for url in (f"{path}versions/", second, f"{second}diff/", f"{second}warnings/"):
-        text = visible_text((await client.get(url)).text)
-        for word in ("Version 1 ", "What changed", "Restore", "Added", "Compared", "Warnings", "is answered"):
-            assert word not in text or (word == "Version 1 " and language == "fr"), (url, word)
