@@ -17,8 +17,6 @@ from fieldgate.events.document_templates import (
     COUNTRIES,
     DISASTER_TYPE,
     SEVERITY,
-    SEVERITY_NAMES,
-    TemplateRenderer,
     appeals_newest_first,
     key_placeholder,
     reports_newest_first,
@@ -28,12 +26,8 @@ from fieldgate.events.document_templates import (
 )
 from fieldgate.events.model import Event, Visibility
 from fieldgate.events.plain_text import to_plain_text
-from fieldgate.events.visibility import ViewerScope
 from fieldgate.http.response.csv_safe import CSVCell, encode_cells
-from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import LocalizedText
-from fieldgate.i18n.messages import translate
-from fieldgate.reference.reference_data import ReferenceData
 
 # Columns of CSV and XLSX files, in alphabetical order as in the live system, with their HXL hashtags (Humanitarian
 # Exchange Language 1.1). An event is a `#crisis`, its type the `#cause`. `+list` marks cells with several values.
@@ -70,29 +64,9 @@ COLUMNS = tuple(HXL_HASHTAGS)
 HASHTAG_ROW = tuple(HXL_HASHTAGS.values())
 NUMBER_COLUMNS = frozenset(("dtype.id", "id", "ifrc_severity_level", "num_affected", "parent_event"))
 
-_ESCAPE = b"\x1a"
+ESCAPE = b"\x1a"
 _mark = re.compile(rb"[\x03-\x08\x0b\x0e\x0f\x1a]")
-_escaped_mark = re.compile(rb"\x1a(.)")
 _NO_COUNTRIES, _NO_TYPE = encode_cells(*[None] * 5), encode_cells(*[None] * 4)
-
-
-class CountryFields(msgspec.Struct):
-    id: int
-    iso: str | None
-    iso3: str | None
-    name: str
-    society_name: str
-
-
-class TypeFields(msgspec.Struct):
-    id: int
-    name: str
-    summary: str
-    translation_module_original_language: str
-
-
-_decode_countries = msgspec.json.Decoder(list[CountryFields]).decode
-_decode_type = msgspec.json.Decoder(TypeFields).decode
 
 
 def build_row_template(event: Event) -> bytes:
@@ -105,13 +79,13 @@ def build_row_template(event: Event) -> bytes:
         encode_cells(_timestamp(event.created_at), _timestamp(event.disaster_start_date)),
         _NO_TYPE if event.dtype is None else key_placeholder(f"{DISASTER_TYPE}{event.dtype}"),
         _report_ids(event),
-        _text_cells(event.glide, event.id, event.ifrc_severity_level),
+        text_cells(event.glide, event.id, event.ifrc_severity_level),
         key_placeholder(f"{SEVERITY}{event.ifrc_severity_level}"),
         encode_cells(
             _timestamp(event.ifrc_severity_level_update_date), str(event.is_featured), str(event.is_featured_region)
         ),
         _localized(names),
-        _text_cells(event.num_affected, event.parent_event, event.slug),
+        text_cells(event.num_affected, event.parent_event, event.slug),
         _localized({code: to_plain_text(text) for code, text in summaries.items()}),
         encode_cells(_timestamp(event.updated_at)),
     )
@@ -129,50 +103,25 @@ def _timestamp(moment: object) -> str | None:
     return text
 
 
-def _text_cells(*cells: CSVCell) -> bytes:
+def text_cells(*cells: CSVCell) -> bytes:
     """Cells whose texts can have marks."""
-    return _mark.sub(lambda found: _ESCAPE + bytes([found[0][0] + 0x40]), encode_cells(*cells))
+    return _mark.sub(lambda found: ESCAPE + bytes([found[0][0] + 0x40]), encode_cells(*cells))
 
 
 def _localized(translations: LocalizedText) -> bytes:
     if len(set(translations.values())) <= 1:
-        return _text_cells(next(iter(translations.values()), ""))
-    return text_placeholder({code: _text_cells(text) for code, text in translations.items()})
+        return text_cells(next(iter(translations.values()), ""))
+    return text_placeholder({code: text_cells(text) for code, text in translations.items()})
 
 
 def _report_ids(event: Event) -> bytes:
     reports = reports_newest_first(event.field_reports)
     ids = [b"%d" % report.id for report in reports]
     if all(report.visibility == Visibility.PUBLIC for report in reports):
-        return _join_ids(ids)
+        return join_ids(ids)
     return reports_placeholder(reports, ids)
 
 
-def _join_ids(ids: Sequence[bytes]) -> bytes:
+def join_ids(ids: Sequence[bytes]) -> bytes:
+    """The cell of ids."""
     return encode_cells(b", ".join(ids).decode())
-
-
-class RowRenderer:
-    """Renders row templates in one language, with one state of the reference data."""
-
-    def __init__(self, reference_data: ReferenceData, language: Language) -> None:
-        self._templates = TemplateRenderer(reference_data, language, _look_up_cells, _join_ids)
-
-    def render(self, template: bytes, scope: ViewerScope) -> bytes:
-        """The row, or rows, as a caller may see them."""
-        row = self._templates.render(template, scope)
-        return _escaped_mark.sub(lambda found: bytes([found[1][0] - 0x40]), row) if _ESCAPE in row else row
-
-
-def _look_up_cells(reference_data: ReferenceData, language: Language, key: bytes) -> bytes:
-    """The cells that a placeholder stands for."""
-    kind, value = chr(key[0]), key[1:].decode()
-    if kind == COUNTRIES:
-        countries = _decode_countries(reference_data.countries_json(language, map(int, value.split(","))))
-        columns = [[getattr(each, name) for each in countries] for name in CountryFields.__struct_fields__]
-        return _text_cells(*map(join_values, columns))
-    if kind == DISASTER_TYPE:
-        dtype = _decode_type(reference_data.type_json(language, int(value)))
-        original = dtype.translation_module_original_language
-        return _text_cells(dtype.id, dtype.name, to_plain_text(dtype.summary), original)
-    return encode_cells(translate(SEVERITY_NAMES[int(value)], language))

@@ -8,34 +8,30 @@ control characters, which JSON text never contains unescaped:
     ␆…␈…␇              field reports, each after the condition for seeing it
     ␎…␏                contacts: an empty list for the public
 
-CSV rows (`csv_rows.py`) are templates with the same placeholders. `TemplateRenderer.render` replaces them for one
-language and scope. Most templates hold a handful. Templates do not
-depend on the list of languages, so a new language needs no rebuild.
+CSV rows (`csv_rows.py`) are templates with the same placeholders. `documents.py` replaces them for one language and
+scope. Most templates hold a handful. Templates do not depend on the list of languages, so a new language needs no
+rebuild.
 
 List templates are stored: a change of what `build_list_template` returns needs a new `EVENT_FORMAT` (`facets.py`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 
 from fieldgate.events.model import Appeal, Event, FieldReport, Person, Visibility
-from fieldgate.events.visibility import ViewerScope
-from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, LocalizedText
-from fieldgate.i18n.messages import Message, translate
-from fieldgate.reference.reference_data import ReferenceData
+from fieldgate.i18n.messages import Message
 
 MAX_CACHED_TEXTS = 5_000  # localized placeholders of one renderer
 
-_TEXT_START, _TEXT_SEPARATOR, _TEXT_END = b"\x03", b"\x05", b"\x04"
-_TEXT_SEPARATOR_BYTE = _TEXT_SEPARATOR[0]
-_CODE_END = b":"
-_REPORTS_START, _REPORT_SEPARATOR, _CONDITION_END, _REPORTS_END = b"\x06", b"\x08", b"\x0b", b"\x07"
-_PERSONS_START, _PERSONS_END = b"\x0e", b"\x0f"
+TEXT_START, TEXT_SEPARATOR, TEXT_END = b"\x03", b"\x05", b"\x04"
+CODE_END = b":"
+REPORTS_START, REPORT_SEPARATOR, CONDITION_END, REPORTS_END = b"\x06", b"\x08", b"\x0b", b"\x07"
+PERSONS_START, PERSONS_END = b"\x0e", b"\x0f"
 
 # The first character of a placeholder says what it stands for. Part of the stored format.
 COUNTRIES, DISASTER_TYPE, SEVERITY = "c", "d", "s"
@@ -222,10 +218,10 @@ def _report_records(reports: Sequence[FieldReport], *, is_detail: bool) -> Any:
 def reports_placeholder(reports: Iterable[FieldReport], contents: Iterable[bytes]) -> bytes:
     """Field reports, each after the condition for seeing it."""
     guarded = [
-        b"%d:%s%s%s" % (report.visibility, ",".join(map(str, report.countries)).encode(), _CONDITION_END, content)
+        b"%d:%s%s%s" % (report.visibility, ",".join(map(str, report.countries)).encode(), CONDITION_END, content)
         for report, content in zip(reports, contents, strict=True)
     ]
-    return _REPORTS_START + _REPORT_SEPARATOR.join(guarded) + _REPORTS_END
+    return REPORTS_START + REPORT_SEPARATOR.join(guarded) + REPORTS_END
 
 
 def _report_record(report: FieldReport, *, is_detail: bool) -> dict[str, Any]:
@@ -263,7 +259,7 @@ def _contact_records(contacts: Sequence[Person], **extra: int) -> Any:
     ordered = [
         {key: record[key] for key in ("ctype", "name", "title", "email", "phone", *extra, "id")} for record in records
     ]
-    return msgspec.Raw(_PERSONS_START + _encode(ordered) + _PERSONS_END)
+    return msgspec.Raw(PERSONS_START + _encode(ordered) + PERSONS_END)
 
 
 def _countries_placeholder(ids: Iterable[int]) -> Any:
@@ -278,7 +274,7 @@ def _placeholder(key: str) -> msgspec.Raw:
 
 def key_placeholder(key: str) -> bytes:
     """Reference data or a label: the kind, and ids."""
-    return _TEXT_START + key.encode() + _TEXT_END
+    return TEXT_START + key.encode() + TEXT_END
 
 
 def translations_in_order(texts: LocalizedText, original: str) -> dict[str, str]:
@@ -299,72 +295,5 @@ def localized(texts: LocalizedText, original: str) -> Any:
 
 def text_placeholder(translations: Mapping[str, bytes]) -> bytes:
     """Encoded texts by language code, the fallback first."""
-    parts = [_TEXT_SEPARATOR + code.encode() + _CODE_END + text for code, text in translations.items()]
-    return _TEXT_START + b"".join(parts) + _TEXT_END
-
-
-class TemplateRenderer:
-    """Renders templates in one language, with one state of the reference data.
-
-    `look_up` encodes reference data and labels, `join_reports` the field reports that a caller sees.
-    """
-
-    def __init__(
-        self,
-        reference_data: ReferenceData,
-        language: Language,
-        look_up: Callable[[ReferenceData, Language, bytes], bytes] | None = None,
-        join_reports: Callable[[Sequence[bytes]], bytes] = lambda records: b"[" + b",".join(records) + b"]",
-    ) -> None:
-        self._language_mark = _TEXT_SEPARATOR + language.value.encode() + _CODE_END
-        self._look_up = lru_cache(MAX_CACHED_TEXTS)(partial(look_up or _look_up, reference_data, language))
-        self._join_reports = join_reports
-
-    def render(self, template: bytes, scope: ViewerScope) -> bytes:
-        """The record as a caller may see it."""
-        template = _replace_between(
-            template, _REPORTS_START, _REPORTS_END, lambda guarded: self._visible_reports(guarded, scope)
-        )
-        if not scope.can_see_contacts:
-            template = _replace_between(template, _PERSONS_START, _PERSONS_END, lambda _: b"[]")
-        elif _PERSONS_START in template:
-            template = template.translate(None, _PERSONS_START + _PERSONS_END)
-        return _replace_between(template, _TEXT_START, _TEXT_END, self._localize)
-
-    def _visible_reports(self, guarded: bytes, scope: ViewerScope) -> bytes:
-        seen = []
-        for item in guarded.split(_REPORT_SEPARATOR):
-            condition, _, record = item.partition(_CONDITION_END)
-            visibility, _, countries = condition.decode().partition(":")
-            if scope.can_see(int(visibility), tuple(map(int, filter(None, countries.split(","))))):
-                seen.append(record)
-        return self._join_reports(seen)
-
-    def _localize(self, key: bytes) -> bytes:
-        if key[0] != _TEXT_SEPARATOR_BYTE:
-            return self._look_up(key)
-        _, found, rest = key.partition(self._language_mark)
-        if not found:  # the first translation is the fallback
-            rest = key.partition(_CODE_END)[2]
-        return rest.partition(_TEXT_SEPARATOR)[0]
-
-
-def _look_up(reference_data: ReferenceData, language: Language, key: bytes) -> bytes:
-    kind, value = chr(key[0]), key[1:].decode()
-    if kind == COUNTRIES:
-        return reference_data.countries_json(language, map(int, value.split(",")))
-    if kind == DISASTER_TYPE:
-        return reference_data.type_json(language, int(value))
-    return _encode(translate(LABELS[kind][int(value)], language))
-
-
-def _replace_between(template: bytes, begin: bytes, end: bytes, replace: Callable[[bytes], bytes]) -> bytes:
-    """Replace everything between two marks; several times faster than a regular expression."""
-    if begin not in template:  # much faster than splitting
-        return template
-    first, *rest = template.split(begin)
-    pieces = [first]
-    for each in rest:
-        inside, _, after = each.partition(end)
-        pieces += replace(inside), after
-    return b"".join(pieces)
+    parts = [TEXT_SEPARATOR + code.encode() + CODE_END + text for code, text in translations.items()]
+    return TEXT_START + b"".join(parts) + TEXT_END

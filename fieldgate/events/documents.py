@@ -3,23 +3,46 @@
 A document is the list template of an event and, after a mark, its row template.
 """
 
+import re
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from enum import Enum
+from functools import lru_cache, partial
 from typing import Any
 
 import msgspec
 
-from fieldgate.events.csv_rows import RowRenderer, build_row_template, join_values
-from fieldgate.events.document_templates import TemplateRenderer, build_list_template
+from fieldgate.events.csv_rows import ESCAPE, build_row_template, join_ids, join_values, text_cells
+from fieldgate.events.document_templates import (
+    CODE_END,
+    CONDITION_END,
+    COUNTRIES,
+    DISASTER_TYPE,
+    LABELS,
+    MAX_CACHED_TEXTS,
+    PERSONS_END,
+    PERSONS_START,
+    REPORT_SEPARATOR,
+    REPORTS_END,
+    REPORTS_START,
+    SEVERITY_NAMES,
+    TEXT_END,
+    TEXT_SEPARATOR,
+    TEXT_START,
+    build_list_template,
+)
 from fieldgate.events.model import Event
+from fieldgate.events.plain_text import to_plain_text
 from fieldgate.events.schemas import FlatEvent, MiniEvent
 from fieldgate.events.visibility import ViewerScope
+from fieldgate.http.response.csv_safe import encode_cells
 from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import translate
 from fieldgate.reference.reference_data import ReferenceData
 
 RECORD_OVERHEAD_BYTES = 256  # of memory per record, beside its own bytes
 
+_escaped_mark = re.compile(rb"\x1a(.)")
 _ROW_MARK = b"\x1c"  # list templates are JSON, which never contains it unescaped
 
 
@@ -32,6 +55,118 @@ class RecordShape(Enum):
 
 def build_document(event: Event) -> bytes:
     return build_list_template(event) + _ROW_MARK + build_row_template(event)
+
+
+class TemplateRenderer:
+    """Renders templates in one language, with one state of the reference data.
+
+    `look_up` encodes reference data and labels, `join_reports` the field reports that a caller sees.
+    """
+
+    def __init__(
+        self,
+        reference_data: ReferenceData,
+        language: Language,
+        look_up: Callable[[ReferenceData, Language, bytes], bytes] | None = None,
+        join_reports: Callable[[Sequence[bytes]], bytes] = lambda records: b"[" + b",".join(records) + b"]",
+    ) -> None:
+        self._language_mark = TEXT_SEPARATOR + language.value.encode() + CODE_END
+        self._look_up = lru_cache(MAX_CACHED_TEXTS)(partial(look_up or _look_up, reference_data, language))
+        self._join_reports = join_reports
+
+    def render(self, template: bytes, scope: ViewerScope) -> bytes:
+        """The record as a caller may see it."""
+        template = _replace_between(
+            template, REPORTS_START, REPORTS_END, lambda guarded: self._visible_reports(guarded, scope)
+        )
+        if not scope.can_see_contacts:
+            template = _replace_between(template, PERSONS_START, PERSONS_END, lambda _: b"[]")
+        elif PERSONS_START in template:
+            template = template.translate(None, PERSONS_START + PERSONS_END)
+        return _replace_between(template, TEXT_START, TEXT_END, self._localize)
+
+    def _visible_reports(self, guarded: bytes, scope: ViewerScope) -> bytes:
+        seen = []
+        for item in guarded.split(REPORT_SEPARATOR):
+            condition, _, record = item.partition(CONDITION_END)
+            visibility, _, countries = condition.decode().partition(":")
+            if scope.can_see(int(visibility), tuple(map(int, filter(None, countries.split(","))))):
+                seen.append(record)
+        return self._join_reports(seen)
+
+    def _localize(self, key: bytes) -> bytes:
+        if not key.startswith(TEXT_SEPARATOR):
+            return self._look_up(key)
+        _, found, rest = key.partition(self._language_mark)
+        if not found:  # the first translation is the fallback
+            rest = key.partition(CODE_END)[2]
+        return rest.partition(TEXT_SEPARATOR)[0]
+
+
+def _look_up(reference_data: ReferenceData, language: Language, key: bytes) -> bytes:
+    kind, value = chr(key[0]), key[1:].decode()
+    if kind == COUNTRIES:
+        return reference_data.countries_json(language, map(int, value.split(",")))
+    if kind == DISASTER_TYPE:
+        return reference_data.type_json(language, int(value))
+    return msgspec.json.encode(translate(LABELS[kind][int(value)], language))
+
+
+def _replace_between(template: bytes, begin: bytes, end: bytes, replace: Callable[[bytes], bytes]) -> bytes:
+    """Replace everything between two marks; several times faster than a regular expression."""
+    if begin not in template:  # much faster than splitting
+        return template
+    first, *rest = template.split(begin)
+    pieces = [first]
+    for each in rest:
+        inside, _, after = each.partition(end)
+        pieces += replace(inside), after
+    return b"".join(pieces)
+
+
+class CountryFields(msgspec.Struct):
+    id: int
+    iso: str | None
+    iso3: str | None
+    name: str
+    society_name: str
+
+
+class TypeFields(msgspec.Struct):
+    id: int
+    name: str
+    summary: str
+    translation_module_original_language: str
+
+
+_decode_countries = msgspec.json.Decoder(list[CountryFields]).decode
+_decode_type = msgspec.json.Decoder(TypeFields).decode
+
+
+class RowRenderer:
+    """Renders row templates in one language, with one state of the reference data."""
+
+    def __init__(self, reference_data: ReferenceData, language: Language) -> None:
+        self._templates = TemplateRenderer(reference_data, language, _look_up_cells, join_ids)
+
+    def render(self, template: bytes, scope: ViewerScope) -> bytes:
+        """The row, or rows, as a caller may see them."""
+        row = self._templates.render(template, scope)
+        return _escaped_mark.sub(lambda found: bytes([found[1][0] - 0x40]), row) if ESCAPE in row else row
+
+
+def _look_up_cells(reference_data: ReferenceData, language: Language, key: bytes) -> bytes:
+    """The cells that a placeholder stands for."""
+    kind, value = chr(key[0]), key[1:].decode()
+    if kind == COUNTRIES:
+        countries = _decode_countries(reference_data.countries_json(language, map(int, value.split(","))))
+        columns = [[getattr(each, name) for each in countries] for name in CountryFields.__struct_fields__]
+        return text_cells(*map(join_values, columns))
+    if kind == DISASTER_TYPE:
+        dtype = _decode_type(reference_data.type_json(language, int(value)))
+        original = dtype.translation_module_original_language
+        return text_cells(dtype.id, dtype.name, to_plain_text(dtype.summary), original)
+    return encode_cells(translate(SEVERITY_NAMES[int(value)], language))
 
 
 class DocumentRenderer:

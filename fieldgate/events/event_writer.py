@@ -19,12 +19,22 @@ BATCH_SIZE = 500  # rows of one statement
 Value = TypeVar("Value")
 
 
-class EventWriteResult(msgspec.Struct):
-    """What a write did."""
+class BulkWriteResult(msgspec.Struct):
+    """How many records were created, changed, left unchanged, skipped or deleted."""
 
     created: int = 0
     changed: int = 0
     unchanged: int = 0
+    failed: int = 0
+    deleted: int = 0
+
+    def add(self, other: "BulkWriteResult") -> None:
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def __str__(self) -> str:
+        counts = {name: getattr(self, name) for name in self.__struct_fields__}
+        return ", ".join(f"{name} {count}" for name, count in counts.items() if count or name != "deleted")
 
 
 class SlugTaken(Exception):
@@ -44,14 +54,14 @@ class EventWriter:
         """For other writes in the same transaction."""
         return self._connection
 
-    async def upsert(self, new: Sequence[Event], *, is_demo: bool | None = None) -> EventWriteResult:
+    async def upsert(self, new: Sequence[Event], *, is_demo: bool | None = None) -> BulkWriteResult:
         """Create or replace events. Unchanged ones are not written.
 
         Without `is_demo` an event keeps its flag, and a new event gets that of the existing ones: they never mix.
         """
         known = await self._load_packed([event.id for event in new])
         fresh = [(event, packed) for event in new if known.get(event.id) != (packed := pack(event))]
-        result = EventWriteResult(unchanged=len(new) - len(fresh))
+        result = BulkWriteResult(unchanged=len(new) - len(fresh))
         if not fresh:
             return result
         version = await self._next_version()

@@ -20,8 +20,7 @@ from fieldgate.events.ingest.replace_body import MAX_BODY_BYTES, EventBody, repl
 from fieldgate.events.model import MAX_ID
 from fieldgate.events.schemas import DeletedEvent, EventDetail, EventRecord, FlatEvent, MiniEvent
 from fieldgate.events.search.event_search import EventPage, EventSearch
-from fieldgate.events.search.filters import EventFilters
-from fieldgate.events.search.sql_filters import check_filters
+from fieldgate.events.search.filters import EventFilters, check_filters
 from fieldgate.events.store import EventStore
 from fieldgate.events.tables import TOPIC
 from fieldgate.events.visibility import audience_key, viewer_scope

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, func, or_, select
 
 from fieldgate.db import Database, DataVersions, PreparedQuery, RowPage, Snapshot, in_bound_list, paginate, snapshot
 from fieldgate.db.tables import topic_versions
-from fieldgate.events.event_writer import EventWriter, EventWriteResult
+from fieldgate.events.event_writer import BulkWriteResult, EventWriter
 from fieldgate.events.model import Event, Visibility, unpack
 from fieldgate.events.search.index import Index, IndexBuilder, IndexRow
 from fieldgate.events.tables import TOPIC, WHOLE_TOPIC, deleted, documents, events, index_rows, sources, words
@@ -78,7 +78,7 @@ class EventStore:
             )
             yield EventWriter(connection, self._data_versions)
 
-    async def upsert(self, new: Sequence[Event], *, is_demo: bool | None = None) -> EventWriteResult:
+    async def upsert(self, new: Sequence[Event], *, is_demo: bool | None = None) -> BulkWriteResult:
         """Create or replace events. Unchanged ones are not written."""
         async with self.writer() as writing:
             return await writing.upsert(new, is_demo=is_demo)
@@ -162,18 +162,10 @@ class EventStore:
         found = {row[0]: row[1] for row in rows}
         return [found[id_] for id_ in ids]
 
-    async def ids_by_name(self, word: str, version: int, state: Snapshot | None = None) -> list[int]:
-        """The ids of events whose name contains a folded word, in any language."""
-        return await self._matching_ids(words.c.names.contains(word, autoescape=True), version, state)
-
-    async def ids_by_glide(self, glide: str, version: int, state: Snapshot | None = None) -> list[int]:
-        return await self._matching_ids(words.c.glide == glide, version, state)
-
-    async def ids_by_appeal_code(self, code: str, version: int, state: Snapshot | None = None) -> list[int]:
-        is_listed = words.c.appeal_codes.contains(f",{code.upper()},", autoescape=True)
-        return await self._matching_ids(is_listed, version, state)
-
-    async def _matching_ids(self, condition: ColumnElement[bool], version: int, state: Snapshot | None) -> list[int]:
+    async def ids_by_words(
+        self, condition: ColumnElement[bool], version: int, state: Snapshot | None = None
+    ) -> list[int]:
+        """The ids of the events that match a condition on the table of words."""
         query = select(words.c.id).where(condition)
         if state is not None:
             return [row[0] for row in await state.rows(query)]

@@ -8,8 +8,7 @@ from functools import cache
 
 from fieldgate.i18n.languages import Language
 
-# Of the ICU library, which is not loaded to ask it. With a new version, stored orders of names are not used any more:
-# add a migration that computes them again, as 0018 did.
+# Of the ICU library, which is not loaded to ask it. With a new version, stored orders of names are not used any more.
 ICU_VERSION = "77.1"
 
 

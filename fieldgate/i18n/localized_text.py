@@ -7,18 +7,11 @@ from fieldgate.i18n.languages import FALLBACK_ORDER, Language
 LocalizedText = dict[str, str]  # by language code; an empty text counts as missing
 
 FALLBACK_LANGUAGES: tuple[str, ...] = tuple(language.value for language in FALLBACK_ORDER)
-_LANGUAGE_CODES = tuple(language.value for language in Language)
 
 
 def in_language(texts: Mapping[str, str], language: Language, original: str) -> str:
     """Return the text in the reader's language, else in its original language, else in the first fallback it has."""
     return next(filter(None, (texts.get(code) for code in (language.value, original, *FALLBACK_LANGUAGES))), "")
-
-
-def in_all_languages(texts: Mapping[str, str], original: str) -> list[str]:
-    """Return what `in_language` gives for every language, in the order of `Language`."""
-    fallback = next(filter(None, map(texts.get, (original, *FALLBACK_LANGUAGES))), "")
-    return [texts.get(code) or fallback for code in _LANGUAGE_CODES]
 
 
 def without_fallbacks(shown: Mapping[str, str | None], original: str, *, english_first: bool = False) -> LocalizedText:

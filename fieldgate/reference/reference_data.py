@@ -79,10 +79,6 @@ class ReferenceData:
         self._type_names = {each.id: _fold_names(each.names) for each in self.types.values()}
         self._countries_by_language: dict[Language, dict[int, _LocalizedRecord]] = {}
         self._types_by_language: dict[Language, dict[int, _LocalizedRecord]] = {}
-        self._full_countries: dict[tuple[Language, int], bytes] = {}
-
-    def country(self, id_: int) -> Country | None:
-        return self.countries.get(id_)
 
     def country_by_iso3(self, iso3: str) -> Country | None:
         """Return the country with a three-letter code, ignoring case."""
@@ -90,9 +86,6 @@ class ReferenceData:
 
     def countries_in_region(self, region: int) -> frozenset[int]:
         return self._by_region.get(region, frozenset())
-
-    def disaster_type(self, id_: int) -> DisasterType | None:
-        return self.types.get(id_)
 
     def countries_matching(self, word: str) -> frozenset[int]:
         """Return the countries whose name contains the word, in any language, ignoring case."""
@@ -117,10 +110,7 @@ class ReferenceData:
 
     def full_country_json(self, language: Language, id_: int) -> bytes:
         """Return the record that lists of countries have, with more fields than countries in events."""
-        key = (language, id_)
-        if key not in self._full_countries:
-            self._full_countries[key] = encode(_full_country_record(self.countries[id_], language))
-        return self._full_countries[key]
+        return encode(_full_country_record(self.countries[id_], language))
 
     def countries_json(self, language: Language, ids: Iterable[int]) -> bytes:
         """Return a JSON array of countries, ordered by name."""

@@ -60,7 +60,7 @@ async def country_list(
 async def country_detail(id: str, language: Language, store: ReferenceStore) -> msgspec.Raw:
     reference_data = await store.current()
     number = parse_integer(id)
-    if number is None or reference_data.country(number) is None:
+    if number is None or number not in reference_data.countries:
         raise NotFound(Message("There is no country {id}.", id=id[:50]))
     return msgspec.Raw(reference_data.full_country_json(language, number))
 
@@ -129,7 +129,7 @@ async def disaster_type_list(
 async def disaster_type_detail(id: str, language: Language, store: ReferenceStore) -> msgspec.Raw:
     reference_data = await store.current()
     number = parse_integer(id)
-    if number is None or reference_data.disaster_type(number) is None:
+    if number is None or number not in reference_data.types:
         raise NotFound(Message("There is no disaster type {id}.", id=id[:50]))
     return msgspec.Raw(reference_data.type_json(language, number))
 

@@ -1,7 +1,6 @@
 """Rows that were encoded when an event was written are those of its list record."""
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +13,6 @@ from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
 from tests.events.record_rows import to_rows
 from tests.events.samples import COUNTRIES, TYPES, event_lists, localized_texts
-from tests.events.test_derived_tables import FULL_EVENT
 
 SCOPES = (PUBLIC_SCOPE, FULL_SCOPE, ViewerScope(frozenset({1, 3}), frozenset({14})))
 # Formulas, quotes, line ends, HTML, and the marks of templates.
@@ -62,13 +60,3 @@ def test_rows_are_those_of_the_records(events: list[Event]) -> None:
             assert renderer.render_joined_rows(documents, scope) == b"".join(expected)
             records = [renderer.templates.render(build_list_template(event), scope) for event in events]
             assert renderer.render(documents, scope, RecordShape.RECORD) == records
-
-
-@pytest.mark.parametrize("mark", "\x03\x04\x05\x06\x08\x0b\x1a\x1c", ids=ascii)
-@pytest.mark.parametrize("field", ["name", "summary", "glide", "slug"])
-def test_marks_of_templates_in_texts(field: str, mark: str) -> None:
-    text = f"a{mark}C{mark}"
-    changed = msgspec.structs.replace(FULL_EVENT, **{field: {"fr": text} if field in ("name", "summary") else text})
-    renderer = DocumentRenderer(REFERENCE_DATA, Language.ENGLISH)
-    expected = row_of_record(renderer, changed, FULL_SCOPE)
-    assert renderer.render_joined_rows([build_document(changed)], FULL_SCOPE) == expected

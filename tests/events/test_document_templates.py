@@ -3,8 +3,8 @@
 import msgspec
 from hypothesis import given
 
-from fieldgate.events.document_templates import TemplateRenderer, build_detail_template, build_list_template
-from fieldgate.events.documents import to_mini
+from fieldgate.events.document_templates import build_detail_template, build_list_template
+from fieldgate.events.documents import TemplateRenderer, to_mini
 from fieldgate.events.model import Event, pack, unpack
 from fieldgate.events.schemas import EventDetail, EventRecord, MiniEvent
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope

@@ -78,7 +78,7 @@ async def test_reference_data_is_loaded_once_per_version(database: Database, sto
 async def test_another_process_sees_a_change(database_url: str, database: Database, store: ReferenceStore) -> None:
     other = Database(database_url)
     there = ReferenceStore(other, DataVersions(other))
-    assert (await there.current()).country(900) is None
+    assert (await there.current()).countries.get(900) is None
     await _put(database, store, Country(id=900, names={"en": "Newland"}))
     assert (await there.current()).country_name(Language.ARABIC, 900) == "Newland"
     await other.close()
@@ -96,9 +96,9 @@ async def test_upsert_writes_only_differences(database: Database, store: Referen
     first = await changes.version(TOPIC)
     assert first > 0
     assert await _put(database, store, richer, richer) == 0
-    assert (await store.current()).country(123) == richer
+    assert (await store.current()).countries.get(123) == richer
     flood = DisasterType(id=12, names={"en": "Flood"}, summaries={"fr": "De l’eau"}, original_language="fr")
     assert await _put(database, store, flood, DisasterType(id=99, names={"en": "New"})) == 2
     assert await changes.version(TOPIC) > first
-    assert (await store.current()).disaster_type(12) == flood
+    assert (await store.current()).types.get(12) == flood
     assert len((await store.current()).types) == 25

@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 
 from babel.dates import format_skeleton
 
-from fieldgate.events.demo.countries import DemoCountry, demo_countries, joined_names
 from fieldgate.events.demo.profiles import (
     APPEAL_TYPE_CHOICES,
     COUNTRY_COUNT_CHOICES,
     DISASTER_PROFILES,
     SEVERITY_CHOICES,
     VISIBILITY_CHOICES,
+    DemoCountry,
+    demo_countries,
+    joined_names,
     weighted,
 )
 from fieldgate.events.demo.texts import LANGUAGE_CODES, TEXTS, TextByLanguage, text_tuple

@@ -9,8 +9,7 @@ from msgspec import Meta
 
 from fieldgate.errors import Header
 from fieldgate.events.export.filter_words import ascii_file_name, file_name, filter_title
-from fieldgate.events.search.filters import EventFilters
-from fieldgate.events.search.sql_filters import check_filters
+from fieldgate.events.search.filters import EventFilters, check_filters
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.request.page_parsing import PAGING_PARAMETERS
 from fieldgate.http.request.request_parsing import ParsedRequest

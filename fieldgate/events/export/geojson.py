@@ -98,7 +98,7 @@ def _event_features(event: FeedEvent, context: FileContext) -> Iterator[EventFea
 
 
 def _position(country: FeedCountry, context: FileContext) -> Position | None:
-    known = context.reference_data.country(country.id)
+    known = context.reference_data.countries.get(country.id)
     return None if known is None else country_position(known)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 import msgspec
 
-from fieldgate.events.event_writer import EventWriter
+from fieldgate.events.event_writer import BulkWriteResult, EventWriter
 from fieldgate.events.ingest.parsing import InvalidEvent
 from fieldgate.events.model import Event
 from fieldgate.events.store import EventStore
@@ -21,24 +21,6 @@ class WriteFailure(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.location}: {self.field}: {self.reason}" if self.field else f"{self.location}: {self.reason}"
-
-
-class BulkWriteResult(msgspec.Struct):
-    """How many records were created, changed, left unchanged, skipped or deleted."""
-
-    created: int = 0
-    changed: int = 0
-    unchanged: int = 0
-    failed: int = 0
-    deleted: int = 0
-
-    def add(self, other: "BulkWriteResult") -> None:
-        for name in self.__struct_fields__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-
-    def __str__(self) -> str:
-        counts = {name: getattr(self, name) for name in self.__struct_fields__}
-        return ", ".join(f"{name} {count}" for name, count in counts.items() if count or name != "deleted")
 
 
 FailureCallback = Callable[[WriteFailure], None]
@@ -70,13 +52,14 @@ async def write_records(
         events = _parse_pending(by_id, await writer.load(list(by_id)), failed)
         ids_by_slug = await writer.ids_by_slug([event.slug for event in events.values() if event.slug is not None])
         _reject_taken_slugs(by_id, events, ids_by_slug, failed)
-        outcome = await writer.upsert(list(events.values()))
+        result = await writer.upsert(list(events.values()))
         if in_transaction is not None:
             await in_transaction(writer, events, failed.keys())
     for failures in failed.values():
         for failure in failures:
             on_failure(failure)
-    return BulkWriteResult(outcome.created, outcome.changed, outcome.unchanged, len(failed))
+    result.failed = len(failed)
+    return result
 
 
 def _parse_pending(

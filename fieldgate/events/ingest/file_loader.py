@@ -15,15 +15,8 @@ from typing import IO, Any, NamedTuple, cast
 import msgspec
 
 from fieldgate.events.csv_rows import COLUMNS
-from fieldgate.events.event_writer import EventWriter
-from fieldgate.events.ingest.bulk_write import (
-    BATCH_SIZE,
-    BulkWriteResult,
-    FailureCallback,
-    PendingRecord,
-    WriteFailure,
-    write_records,
-)
+from fieldgate.events.event_writer import BulkWriteResult, EventWriter
+from fieldgate.events.ingest.bulk_write import BATCH_SIZE, FailureCallback, PendingRecord, WriteFailure, write_records
 from fieldgate.events.ingest.parsing import parse_event
 from fieldgate.events.model import Event, Id, Visibility
 from fieldgate.events.store import EventStore
@@ -153,7 +146,7 @@ def _parse_records(file: IO[bytes]) -> Iterator[tuple[dict[str, Any] | None, str
         return
     if start == b"[":
         yield from _extract_records(_decode_json(first + file.read()))
-    elif start == b"{" and (first.rstrip().endswith(b"}") or _is_json(first)):
+    elif start == b"{" and first.rstrip().endswith(b"}"):
         for line in _nonblank_lines(first, file):
             try:
                 decoded = msgspec.json.decode(line)
@@ -179,14 +172,6 @@ def _nonblank_lines(first: bytes, file: IO[bytes]) -> Iterator[bytes]:
     for line in file:
         if line.strip():
             yield line
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        msgspec.json.decode(line)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _decode_json(text: bytes) -> Any:

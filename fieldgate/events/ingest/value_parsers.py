@@ -111,7 +111,7 @@ def parse_datetime(value: Any, _: FieldContext) -> datetime:
 
 def parse_type_id(value: Any, field: FieldContext) -> int:
     id_ = _parse_reference_id(value, field)
-    if field.record.reference_data.disaster_type(id_) is None:
+    if field.record.reference_data.types.get(id_) is None:
         raise ValueError(Message("There is no disaster type {id}.", id=id_))
     return id_
 
@@ -123,7 +123,7 @@ def parse_countries(value: Any, field: FieldContext) -> tuple[int, ...]:
     for index, item in enumerate(value):
         try:
             id_ = _parse_reference_id(item, field)
-            if field.record.reference_data.country(id_) is None:
+            if field.record.reference_data.countries.get(id_) is None:
                 raise ValueError(Message("There is no country {id}.", id=id_))
             ids.add(id_)
         except ValueError as error:

@@ -15,11 +15,18 @@ from pyroaring import BitMap
 from fieldgate.cache import BoundedCache
 from fieldgate.db import DataVersions, Snapshot
 from fieldgate.events.documents import DocumentRenderer, RecordCache, RecordShape
-from fieldgate.events.search.filters import EventFilters, FilterContext, matching_sets, ordering_terms, region_sets
+from fieldgate.events.search.filters import (
+    SQL_FILTERS,
+    EventFilters,
+    FilterContext,
+    SqlFilterContext,
+    matching_sets,
+    ordering_terms,
+    region_sets,
+)
 from fieldgate.events.search.index import Index, intersection
 from fieldgate.events.search.int_arrays import NOT_FOUND, Int64Array
 from fieldgate.events.search.ordering_fields import ORDERINGS, SourceOrdering
-from fieldgate.events.search.sql_filters import SQL_FILTERS, SqlFilterContext
 from fieldgate.events.store import EventStore, IndexVersion, StaleIndex
 from fieldgate.events.tables import TOPIC
 from fieldgate.events.visibility import ViewerScope
@@ -101,7 +108,6 @@ class EventState:
         self._selections = SingleFlightCache[BitMap](MAX_CACHED_SELECTIONS)
         self._ranks = SingleFlightCache["ordering.Ranks"](MAX_CACHED_RANKS)
         self._orders = SingleFlightCache["ordering.EventOrder"](MAX_CACHED_ORDERS)
-        self._ordinals = SingleFlightCache[BitMap](MAX_CACHED_SELECTIONS)
         # A partial, not a method: a state that refers to itself would stay in memory until garbage collection.
         self.context = FilterContext(index, reference_data, region_sets(index, reference_data))
         self._match_facets = lru_cache(MAX_CACHED_SELECTIONS)(partial(_match_facets, self.context))
@@ -170,9 +176,7 @@ class EventState:
         chosen = await self.selection(wanted, scope, snapshot)
         if terms and terms != DEFAULT_ORDERING:
             order = await self._orders.get((terms, language), lambda: self._build_order(terms, language, snapshot))
-            places = await self._ordinals.get(
-                (wanted, scope, terms, language), lambda: asyncio.to_thread(order.ordinals, chosen)
-            )
+            places = await asyncio.to_thread(order.ordinals, chosen)
             return len(chosen), order.page(self.index, places, page.limit, page.offset)
         return len(chosen), self.index.page(chosen, page.limit, page.offset)
 

@@ -1,11 +1,11 @@
-"""The filters of event lists: the query parameters, and the bitmaps of the index that answer them.
+"""The filters of event lists: the query parameters, and what answers them: bitmaps of the index, or the database.
 
-To add a filter: add a field to `EventFilters` and an entry of the same name to `INDEX_FILTERS` (or to `SQL_FILTERS` in
-`sql_filters.py`). A field without an implementation stops the service when it starts.
+To add a filter: add a field to `EventFilters` and an entry of the same name to `INDEX_FILTERS` (or to `SQL_FILTERS`). A
+field without an implementation stops the service when it starts.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal
@@ -13,8 +13,9 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 from pyroaring import BitMap
+from sqlalchemy import ColumnElement
 
-from fieldgate.db import Timestamp
+from fieldgate.db import Snapshot, Timestamp
 from fieldgate.events.facets import (
     APPEAL_TYPE,
     COUNTRY,
@@ -29,8 +30,10 @@ from fieldgate.events.facets import (
 from fieldgate.events.model import Source
 from fieldgate.events.search.index import INT64_MAX, INT64_MIN, Index, intersection, union
 from fieldgate.events.search.ordering_fields import ORDERINGS
+from fieldgate.events.store import EventStore
+from fieldgate.events.tables import words
 from fieldgate.i18n.messages import Message, PluralMessage
-from fieldgate.reference.reference_data import ReferenceData
+from fieldgate.reference.reference_data import ReferenceData, fold_text
 from fieldgate.reference.regions import REGIONS
 
 MAX_SEARCH_WORDS = 20
@@ -44,10 +47,10 @@ BooleanFilter = Annotated[bool, Meta(description="true, false, 1 or 0.")] | None
 def search_words(search: str) -> tuple[str, ...]:
     """The words of a search, split at spaces and commas; phrases in quotes are one word."""
     found = re.findall(r'"([^"]*)"|([^\s,"]+)', search)
-    words = tuple(filter(None, ((phrase or word).strip() for phrase, word in found)))
-    if len(words) > MAX_SEARCH_WORDS:
+    wanted = tuple(filter(None, ((phrase or word).strip() for phrase, word in found)))
+    if len(wanted) > MAX_SEARCH_WORDS:
         raise ValueError(PluralMessage("Enter at most {count} word.", "Enter at most {count} words.", MAX_SEARCH_WORDS))
-    return words
+    return wanted
 
 
 def ordering_terms(ordering: str) -> tuple[tuple[str, bool], ...]:
@@ -246,3 +249,58 @@ def timestamp_bounds(filters: EventFilters, name: str) -> tuple[int, int]:
         if suffix in ("", "__lt", "__lte"):
             high = min(high, count - (suffix == "__lt"))
     return low, high
+
+
+# Filters that a query of the database answers
+
+
+class SqlFilterContext(msgspec.Struct, frozen=True):
+    """The state of the events that a filter is applied to."""
+
+    store: EventStore
+    index: Index
+    version: int
+    reference_data: ReferenceData
+    snapshot: Snapshot | None
+
+    async def matching(self, condition: ColumnElement[bool]) -> BitMap:
+        """The events whose words match a condition."""
+        return self.index.by_ids(await self.store.ids_by_words(condition, self.version, self.snapshot))
+
+
+async def _by_search(context: SqlFilterContext, search: str) -> BitMap:
+    """Events with every word in a name: of the event, of a country or of the disaster type."""
+    index, reference_data = context.index, context.reference_data
+    sets = []
+    for word in search_words(search):
+        named = await context.matching(words.c.names.contains(fold_text(word), autoescape=True))
+        about = [COUNTRY.word(country) for country in reference_data.countries_matching(word)]
+        about += [DISASTER_TYPE.word(kind) for kind in reference_data.types_matching(word)]
+        sets.append(named | index.with_any_facet(*about))
+    return intersection(sets) if sets else index.live_positions
+
+
+SQL_FILTERS: dict[str, Callable[[SqlFilterContext, str], Awaitable[BitMap]]] = {
+    "search": _by_search,
+    "glide": lambda context, glide: context.matching(words.c.glide == glide),
+    "appeal_code": lambda context, code: context.matching(
+        words.c.appeal_codes.contains(f",{code.upper()},", autoescape=True)
+    ),
+}
+
+
+class UnimplementedFilter(Exception):
+    """A field of a filter struct has no implementation, or an implementation has no field."""
+
+
+def check_filters(kind: type[EventFilters]) -> None:
+    """Raise `UnimplementedFilter` unless every field of the struct is implemented."""
+    implemented = {*INDEX_FILTERS, *TIMESTAMP_FILTERS, *SQL_FILTERS, "ordering"}
+    fields = set(kind.__struct_fields__) - kind.not_filters
+    if missing := sorted(fields - implemented):
+        raise UnimplementedFilter(f"{kind.__name__}: nothing implements {', '.join(missing)}")
+    if unknown := sorted(implemented - fields):
+        raise UnimplementedFilter(f"{kind.__name__} has no field {', '.join(unknown)}")
+
+
+check_filters(EventFilters)

@@ -57,7 +57,8 @@ def indexed_ranks(
 ) -> Ranks:
     """The ranks of a field that the index holds."""
     if isinstance(ordering, ColumnOrdering):
-        return _dense_ranks(getattr(index, ordering.column))
+        column = np.asarray(getattr(index, ordering.column))
+        return np.unique(column, return_inverse=True)[1].astype(np.int32)
     ranks = np.full(len(index.ids), NULL_RANK, dtype=np.int32)
     for rank, value in enumerate(ordering.values(reference_data, language)):
         ranks[np.asarray(index.with_any_facet(ordering.facet.word(value)).to_array())] = rank
@@ -93,7 +94,3 @@ class RankBuilder:
         steps = [0, *(values[one] != values[next_] for one, next_ in pairwise(in_order))]
         ranks[positions[in_order]] = np.cumsum(steps)
         return ranks
-
-
-def _dense_ranks(column: Int64Array) -> Ranks:
-    return np.unique(np.asarray(column), return_inverse=True)[1].astype(np.int32)

@@ -12,14 +12,8 @@ import msgspec
 
 from fieldgate.cache import BoundedCache
 from fieldgate.db import Database
-from fieldgate.events.event_writer import EventWriter
-from fieldgate.events.ingest.bulk_write import (
-    BulkWriteResult,
-    FailureCallback,
-    PendingRecord,
-    WriteFailure,
-    write_records,
-)
+from fieldgate.events.event_writer import BulkWriteResult, EventWriter
+from fieldgate.events.ingest.bulk_write import FailureCallback, PendingRecord, WriteFailure, write_records
 from fieldgate.events.ingest.parsing import parse_event
 from fieldgate.events.model import SOURCES, Event, Visibility
 from fieldgate.events.store import EventStore

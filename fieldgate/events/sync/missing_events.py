@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from fieldgate.db import Database
-from fieldgate.events.ingest.bulk_write import BulkWriteResult
+from fieldgate.events.event_writer import BulkWriteResult
 from fieldgate.events.store import EventStore
 from fieldgate.events.sync import event_sources, page_reader
 from fieldgate.events.sync.event_puller import EventPuller

@@ -14,7 +14,8 @@ from datetime import datetime, timedelta
 import msgspec
 
 from fieldgate.db import Database
-from fieldgate.events.ingest.bulk_write import BulkWriteResult, FailureCallback, WriteFailure
+from fieldgate.events.event_writer import BulkWriteResult
+from fieldgate.events.ingest.bulk_write import FailureCallback, WriteFailure
 from fieldgate.events.store import EventStore
 from fieldgate.events.sync import sync_state
 from fieldgate.events.sync.event_puller import EventPuller

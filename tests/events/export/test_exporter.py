@@ -6,7 +6,6 @@ import io
 import logging
 import sqlite3
 import tempfile
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import closing
 from functools import partial
@@ -22,7 +21,7 @@ from fieldgate.db import Database, DataVersions
 from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.csv_rows import COLUMNS
 from fieldgate.events.export import xlsx
-from fieldgate.events.export.exporter import MAX_EXPORTS_PER_CALLER, EventExporter
+from fieldgate.events.export.exporter import EventExporter
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.serializers import NDJSON, SERIALIZERS, XLSX, EventSerializer
 from fieldgate.events.search.event_search import EventSearch
@@ -37,7 +36,6 @@ from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import ReferenceStore
 from tests.conftest import Service, StartService
 from tests.events.event_service import INDIA, PATH, PUBLIC_COUNT, event_service, make_event
-from tests.processes import TIMEOUT_SECONDS, ServerProcess, run_command
 
 __all__ = ["event_service"]
 
@@ -262,28 +260,3 @@ async def test_error_after_the_first_chunk_is_logged(
     record = next(record for record in caplog.records if record.name == "fieldgate.error")
     assert record.getMessage() == "broken off"
     assert vars(record)["request_id"].encode() in capfdbinary.readouterr().err, "the request is in the access log"
-
-
-@pytest.mark.nightly
-def test_slow_and_disconnecting_clients(tmp_path: Path) -> None:
-    """With a real server: other requests are answered meanwhile, and temporary files are removed."""
-    data, folder = tmp_path / "data", tmp_path / "temporary"
-    folder.mkdir()
-    assert run_command("events", "demo", "4000", data=data).returncode == 0
-    with ServerProcess(data, environment={"TMPDIR": str(folder)}) as server, server.client() as client:
-        count = client.get(PATH, params={"limit": 1}).json()["count"]
-        with client.stream("GET", f"{EXPORT}?format=ndjson") as slow:
-            chunks = slow.iter_bytes()
-            first = next(chunks)
-            assert client.get("/healthz").status_code == 200
-            assert (first + b"".join(chunks)).count(b"\n") == count
-        for _ in range(MAX_EXPORTS_PER_CALLER):
-            with client.stream("GET", f"{EXPORT}?format=xlsx") as response:
-                assert response.status_code == 200
-                assert client.get("/healthz").status_code == 200
-        deadline = time.monotonic() + TIMEOUT_SECONDS
-        while list(folder.glob("fieldgate-export-*")):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        assert client.get(f"{EXPORT}?id=1").status_code == 200, "abandoned exports no longer count"
-    assert "Traceback" not in server.log, server.log[-6000:]

@@ -1,7 +1,8 @@
 """Writing many records in one transaction."""
 
 from fieldgate.db import Database, DataVersions
-from fieldgate.events.ingest.bulk_write import BulkWriteResult, PendingRecord, write_records
+from fieldgate.events.event_writer import BulkWriteResult
+from fieldgate.events.ingest.bulk_write import PendingRecord, write_records
 from fieldgate.events.model import Event
 from fieldgate.events.store import EventStore
 from tests.events.event_service import make_event

@@ -9,10 +9,12 @@ import msgspec
 import pytest
 
 from fieldgate.db import Database, DataVersions
-from fieldgate.events.document_templates import TemplateRenderer, build_list_template
+from fieldgate.events.document_templates import build_list_template
+from fieldgate.events.documents import TemplateRenderer
+from fieldgate.events.event_writer import BulkWriteResult
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.serializers import CSV, NDJSON, EventSerializer
-from fieldgate.events.ingest.bulk_write import BulkWriteResult, WriteFailure
+from fieldgate.events.ingest.bulk_write import WriteFailure
 from fieldgate.events.ingest.file_loader import LoadOptions, load, read_records
 from fieldgate.events.model import Appeal, Event
 from fieldgate.events.store import EventStore

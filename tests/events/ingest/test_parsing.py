@@ -8,12 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.events.document_templates import (
-    AFFECTED_FIELDS,
-    TemplateRenderer,
-    build_detail_template,
-    build_list_template,
-)
+from fieldgate.events.document_templates import AFFECTED_FIELDS, build_detail_template, build_list_template
+from fieldgate.events.documents import TemplateRenderer
 from fieldgate.events.ingest.parsing import InvalidEvent, parse_event
 from fieldgate.events.model import District, Event, EventLink, FeaturedDocument, FieldReport, KeyFigure, Visibility
 from fieldgate.events.sync.merge_translations import merge_translations

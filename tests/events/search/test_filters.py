@@ -3,8 +3,7 @@
 import pytest
 
 from fieldgate.events.facets import SEVERITY
-from fieldgate.events.search.filters import INDEX_FILTERS, EventFilters, equal_to
-from fieldgate.events.search.sql_filters import UnimplementedFilter, check_filters
+from fieldgate.events.search.filters import INDEX_FILTERS, EventFilters, UnimplementedFilter, check_filters, equal_to
 
 
 class FiltersWithoutImplementation(EventFilters, frozen=True, kw_only=True):

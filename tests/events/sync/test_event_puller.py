@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from fieldgate.events.ingest.bulk_write import BulkWriteResult
+from fieldgate.events.event_writer import BulkWriteResult
 from fieldgate.events.sync import event_puller, page_reader
 from fieldgate.events.sync.remote import RemoteError
 from fieldgate.events.tables import sources

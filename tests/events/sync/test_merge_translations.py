@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,28 +41,6 @@ def test_readers_get_the_texts_of_the_source(texts: dict[str, str], original: st
     for code in stored:
         fewer = {each: text for each, text in stored.items() if each != code}
         assert len(set(shown.values())) == 1 or shown_by_fieldgate(fewer, original) != shown, "no text is superfluous"
-
-
-@pytest.mark.parametrize(
-    ("texts", "original", "stored"),
-    [
-        # Fallbacks to the original are not stored.
-        ({"es": "Inundación"}, "es", {"es": "Inundación"}),
-        ({"en": "Flood", "ar": "فيضان"}, "en", {"en": "Flood", "ar": "فيضان"}),
-        ({"en": "Flood", "fr": "Crue"}, "fr", {"en": "Flood", "fr": "Crue", "es": "Flood", "ar": "Flood"}),
-        # The French text stays the French text; it is also what the source shows in English.
-        ({"es": "Inundación", "fr": "Crue"}, "es", {"es": "Inundación", "en": "Crue", "fr": "Crue", "ar": "Crue"}),
-        ({"ar": "فيضان", "fr": "Crue", "es": "Inundación"}, "ar",
-         {"ar": "فيضان", "en": "Crue", "fr": "Crue", "es": "Inundación"}),
-    ],
-)  # fmt: skip
-def test_texts_of_the_live_system(texts: dict[str, str], original: str, stored: dict[str, str]) -> None:
-    shown = shown_by_live_system(texts)
-    records = {
-        language: {**MINIMAL, "name": shown[language.value], "translation_module_original_language": original}
-        for language in Language
-    }
-    assert merge_translations(records)["name"] == stored
 
 
 def test_invalid_texts_are_left_unchanged() -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from sqlalchemy import delete
 
-from fieldgate.events.ingest.bulk_write import BulkWriteResult
+from fieldgate.events.event_writer import BulkWriteResult
 from fieldgate.events.model import Visibility
 from fieldgate.events.sync import missing_events, page_reader
 from fieldgate.events.sync.remote import RemoteError

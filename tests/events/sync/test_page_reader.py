@@ -8,7 +8,7 @@ import httpx
 import msgspec
 import pytest
 
-from fieldgate.events.ingest.bulk_write import BulkWriteResult
+from fieldgate.events.event_writer import BulkWriteResult
 from fieldgate.events.store import EventStore
 from fieldgate.events.sync import page_reader
 from fieldgate.events.sync.event_puller import CHANGED_DURING_READ

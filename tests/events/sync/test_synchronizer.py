@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fieldgate.db import DataVersions
-from fieldgate.events.ingest.bulk_write import BulkWriteResult
+from fieldgate.events.event_writer import BulkWriteResult
 from fieldgate.events.sync import page_reader
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.store import ReferenceStore
