@@ -5,7 +5,7 @@
 
 Each batch of events is saved in one transaction together with the progress, so the next run continues after an
 interruption. Events that the server no longer lists are requested by id, and deleted if it does not have them any more
-(`missing_events.py`).
+(`deletions.py`).
 """
 
 from collections.abc import Callable
@@ -18,8 +18,8 @@ from fieldgate.events.event_writer import BulkWriteResult
 from fieldgate.events.ingest.bulk_write import FailureCallback, WriteFailure
 from fieldgate.events.store import EventStore
 from fieldgate.events.sync import sync_state
+from fieldgate.events.sync.deletions import MAX_MISSING_PERCENT, MissingEvents, TooManyMissing
 from fieldgate.events.sync.event_puller import EventPuller
-from fieldgate.events.sync.missing_events import MAX_MISSING_PERCENT, MissingEvents, TooManyMissing
 from fieldgate.events.sync.page_reader import EVENTS_PATH, PageReader
 from fieldgate.events.sync.reference_sync import COUNTRIES_PATH, ReferenceSync
 from fieldgate.events.sync.remote import RemoteServer, gather_or_cancel

@@ -8,7 +8,7 @@ from sqlalchemy import delete
 
 from fieldgate.events.event_writer import BulkWriteResult
 from fieldgate.events.model import Visibility
-from fieldgate.events.sync import missing_events, page_reader
+from fieldgate.events.sync import deletions, page_reader
 from fieldgate.events.sync.remote import RemoteError
 from fieldgate.events.tables import sources
 from tests.conftest import Service
@@ -159,7 +159,7 @@ async def test_list_that_is_read_again_from_the_start(target: SyncTarget, monkey
 async def test_server_that_fails_while_events_are_requested_by_id(
     target: SyncTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(missing_events, "BATCH_SIZE", 2)
+    monkeypatch.setattr(deletions, "BATCH_SIZE", 2)
     with go_server(100) as server:
         await target.pull(server)
         for id_ in (1, 2, 3, 4, 5):
