@@ -1,19 +1,18 @@
 """Records of permissions, effects and explanations, in the language of the caller."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
 import msgspec
 
-from fieldgate.cache import BoundedCache
-from fieldgate.http.response.links import Link, encode, encode_path
+from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.permissions import rules, what_if
 from fieldgate.permissions.catalogue import PARTIAL, PERMISSIONS, Permission, implied, permission_path
 from fieldgate.permissions.effects import Effect
-from fieldgate.permissions.explain import Explanation, MatchedRule, Need, explain
+from fieldgate.permissions.explain import Explanation, MatchedRule, Need
 from fieldgate.permissions.labels import short_label
 from fieldgate.permissions.rules import Codenames, PermissionState
 from fieldgate.permissions.schemas import (
@@ -28,9 +27,6 @@ from fieldgate.permissions.schemas import (
 )
 from fieldgate.permissions.sentences import effect_reason, need_sentence, rule_sentence
 from fieldgate.permissions.submission_filters import ANY_SUBMISSIONS, PARTIALLY_GRANTABLE, Filters
-
-_known_explanations = BoundedCache[tuple[object, ...], Sequence[bytes]](1024)  # of about 2 KB
-_NO_PATH = encode_path("")
 
 
 def permission_links(codenames: Iterable[str]) -> list[Link]:
@@ -109,33 +105,6 @@ def what_if_record(
         result=permission_links(sorted(outcome.state.granted)),
     )
     return msgspec.Raw(encode(record))
-
-
-def encoded_explanation(
-    state: PermissionState,
-    permission: str,
-    asset_type: str,
-    *,
-    is_superuser: bool,
-    is_disabled: bool,
-    user_path: str,
-    asset_path: str,
-    language: Language,
-) -> msgspec.Raw:
-    """Return the encoded explanation of a permission. All but the two links is the same for users with equal states."""
-    key = (state.is_owner, state.is_public, state.granted, state.denied, state.collection, state.public,
-           permission, asset_type, is_superuser, is_disabled, language)  # fmt: skip
-    parts = None if state.filters else _known_explanations.get(key)
-    if parts is None:
-        explanation = explain(state, permission, asset_type, is_superuser=is_superuser, is_disabled=is_disabled)
-        record = explanation_record(
-            explanation, user=Link(""), asset=Link(""), asset_type=asset_type, language=language
-        )
-        parts = encode(record).split(_NO_PATH)
-        if not state.filters:
-            _known_explanations.put(key, parts)
-    before, between, after = parts
-    return msgspec.Raw(b"".join((before, encode_path(user_path), between, encode_path(asset_path), after)))
 
 
 def explanation_record(

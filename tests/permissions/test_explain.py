@@ -1,21 +1,19 @@
 """Explanations agree with the rules, name every rule that matches, and propose what is enough."""
 
-from typing import Any
-
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.response.links import Link, encode, resolve_links
+from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
 from fieldgate.permissions.explain import GRANTING_RULES, Explanation, MatchedRule, Need, Rule, explain
 from fieldgate.permissions.rules import PermissionState
-from fieldgate.permissions.schemas import ExplanationRecord, MatchedRecord
-from fieldgate.permissions.serializers import encoded_explanation, explanation_record
+from fieldgate.permissions.schemas import MatchedRecord
+from fieldgate.permissions.serializers import explanation_record
 from fieldgate.permissions.submission_filters import ANY_SUBMISSIONS
 from fieldgate.permissions.violations import RuleViolation
 from tests.permissions.permission_strategies import ASSIGNABLE, INVALID_CODENAMES, reachable_states
@@ -54,28 +52,6 @@ def _check(told: Explanation) -> None:
             assert translate(sentence, language)
     record = explanation_record(told, user=Link("/u/"), asset=Link("/a/"), asset_type=SURVEY, language=Language.ENGLISH)
     assert msgspec.json.decode(encode(record).replace(b"\x01", b"").replace(b"\x02", b""))["allowed"] is told.allowed
-
-
-@given(reachable_states(), st.sampled_from(sorted(TABLE)), st.booleans(), st.booleans(), st.sampled_from(Language))
-def test_encoded_explanation_is_that_of_the_record(
-    situation: Situation, codename: str, is_superuser: bool, is_disabled: bool, language: Language
-) -> None:
-    """Also the second time, when most of it is known, and for another user and asset."""
-    state, asset_type = situation
-    told = explain(state, codename, asset_type, is_superuser=is_superuser, is_disabled=is_disabled)
-    for user, asset in (("/users/amina/", "/assets/a1/"), ("/users/b o/", "/assets/a2/")):
-        record = explanation_record(told, user=Link(user), asset=Link(asset), asset_type=asset_type, language=language)
-        encoded = encoded_explanation(
-            state,
-            codename,
-            asset_type,
-            is_superuser=is_superuser,
-            is_disabled=is_disabled,
-            user_path=user,
-            asset_path=asset,
-            language=language,
-        )
-        assert bytes(encoded) == encode(record)
 
 
 @given(reachable_states())
@@ -188,55 +164,6 @@ def test_needs_start_with_the_narrowest() -> None:
     told = explain(PermissionState(is_public=True), "view_asset", SURVEY)
     assert told.needs == (Need("view_asset"), Need("view_submissions")), "and nothing the public cannot hold"
     assert str(told.needs[0].message()) == "Assign view_asset: nothing would be removed."
-
-
-def _record(standing: PermissionState, codename: str, **more: Any) -> dict[str, Any]:
-    told = explain(standing, codename, SURVEY, **more)
-    record = explanation_record(
-        told,
-        user=Link("/api/v2/users/amina/"),
-        asset=Link("/api/v2/assets/a1/"),
-        asset_type=SURVEY,
-        language=Language.ENGLISH,
-    )
-    assert isinstance(record, ExplanationRecord)
-    return msgspec.json.decode(resolve_links(encode(record), b"http://x", b""))  # type: ignore[no-any-return]
-
-
-def test_explanation_record() -> None:
-    permissions = "http://x/api/v2/permissions"
-    record = _record(PARTLY, "delete_submissions")
-    assert record == {
-        "user": "http://x/api/v2/users/amina/",
-        "permission": f"{permissions}/delete_submissions/",
-        "label": "Delete submissions",
-        "asset": "http://x/api/v2/assets/a1/",
-        "allowed": False,
-        "rules": [
-            {
-                "rule": "partial",
-                "message": "delete_submissions is held for some submissions only.",
-                "decided": True,
-                "because": [f"{permissions}/partial_submissions/"],
-                "why": "Only for some submissions.",
-            }
-        ],
-        "partial_permissions": [{"url": f"{permissions}/delete_submissions/", "filters": [AMINAS]}],
-        "needs": [
-            {
-                "permission": f"{permissions}/{codename}/",
-                "removes": [f"{permissions}/partial_submissions/"],
-                "message": f"Assign {codename}: this would remove partial_submissions.",
-                "why": f"Give “{label}”. This takes away “Act on submissions only from specific users”.",
-            }
-            for codename, label in (("delete_submissions", "Delete submissions"), ("manage_asset", "Manage project"))
-        ],
-    }
-    assert [each["url"] for each in _record(PARTLY, PARTIAL)["partial_permissions"]] == [
-        f"{permissions}/view_submissions/",
-        f"{permissions}/delete_submissions/",
-    ]
-    assert "partial_permissions" not in _record(PARTLY, "view_asset")
 
 
 def test_record_schema_has_every_rule() -> None:

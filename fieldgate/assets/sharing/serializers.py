@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache
 from itertools import chain, islice
 from typing import Any
 
@@ -14,7 +13,7 @@ from fieldgate.assets.schemas import AssignmentRecord, asset_path, assignment_pa
 from fieldgate.assets.sharing.grants import AssetGrants, ListedAssignment
 from fieldgate.assets.sharing.planning import PermissionChange, reject_oversized
 from fieldgate.assets.sharing.schemas import ChangeRecord, EffectOnUser, HistoryRecord, ResultRecord
-from fieldgate.http.response.links import Link, encode, encode_path
+from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL, permission_path
@@ -23,8 +22,6 @@ from fieldgate.permissions.labels import label
 from fieldgate.permissions.serializers import effect_fields, partial_records
 
 MAX_EFFECTS = 10_000  # in one response
-
-_UID = "-uid-"  # a placeholder; uids have no hyphens
 
 _API_URL = "http://127.0.0.1:8000/api/v2/"
 _ASSET_URL = f"{_API_URL}assets/aKm3pVw8ZtQ2xYcRnB5dFh/"
@@ -59,28 +56,7 @@ HISTORY_EXAMPLE: dict[str, Any] = {
 
 
 def encode_assignments(grants: AssetGrants, assignments: Iterable[ListedAssignment], language: Language) -> Raw:
-    """Encode a list of assignments. Apart from those with filters, only their uids and users differ."""
-    before_uid, after_uid = encode_path(assignment_path(grants.uid, _UID)).split(_UID.encode())
-    before_uid = b'{"url":' + before_uid
-    users: dict[int, bytes] = {}
-    encoded = []
-    for each in assignments:
-        if each.permission == PARTIAL:
-            encoded.append(encode(assignment_record(grants, each, language)))
-            continue
-        user = users.get(each.user.id)
-        if user is None:
-            users[each.user.id] = user = b',"user":' + encode_path(user_path(each.user.username))
-        rest = _encode_permission(each.permission, grants.asset_type, language, is_inherited=each.is_inherited)
-        encoded.append(before_uid + each.uid.encode() + after_uid + user + rest)
-    return Raw(b"[" + b",".join(encoded) + b"]")
-
-
-@cache
-def _encode_permission(permission: str, asset_type: str, language: Language, *, is_inherited: bool) -> bytes:
-    """Encode what all assignments of a permission share: the end of their records."""
-    link, text = encode_path(permission_path(permission)), encode(label(permission, asset_type, language))
-    return b',"permission":' + link + b',"label":' + text + (b',"inherited":true}' if is_inherited else b"}")
+    return Raw(encode(assignment_records(grants, assignments, language)))
 
 
 def assignment_records(

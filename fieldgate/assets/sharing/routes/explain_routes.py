@@ -13,13 +13,15 @@ from fieldgate.assets.sharing.grant_parsing import parse_field, user_not_found_m
 from fieldgate.assets.sharing.schemas import ASSIGNMENTS_PATH, TAG
 from fieldgate.errors import Forbidden, ValidationError
 from fieldgate.http.operations import get
+from fieldgate.http.response.links import Link
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
 from fieldgate.permissions.catalogue import BY_CODENAME
+from fieldgate.permissions.explain import explain
 from fieldgate.permissions.rules import PermissionState
 from fieldgate.permissions.schemas import ExplanationRecord
-from fieldgate.permissions.serializers import encoded_explanation
+from fieldgate.permissions.serializers import explanation_record
 
 _API_URL = "http://127.0.0.1:8000/api/v2"
 _EXAMPLE: dict[str, Any] = {
@@ -65,7 +67,7 @@ async def assignment_explanation(
     caller: Caller,
     language: Language,
     authorizer: AssetAuthorizer,
-) -> msgspec.Raw:
+) -> ExplanationRecord:
     try:
         username, permission = _parse_question(query)
     except ValidationError:
@@ -78,14 +80,18 @@ async def assignment_explanation(
         )
     if user is None or (user.is_disabled and not _has_any(user.state)):
         raise ValidationError({"user": [user_not_found_message(username)]})
-    return encoded_explanation(
+    explanation = explain(
         user.state,
         permission,
         asset.asset_type,
         is_superuser=user.is_superuser and (caller.is_superuser or user.id == caller.id),
         is_disabled=user.is_disabled,
-        user_path=user_path(user.username),
-        asset_path=asset_path(uid),
+    )
+    return explanation_record(
+        explanation,
+        user=Link(user_path(user.username)),
+        asset=Link(asset_path(uid)),
+        asset_type=asset.asset_type,
         language=language,
     )
 
