@@ -176,22 +176,3 @@ async def test_lists_of_assignments_follow_every_change(start: StartService, dat
                             found = await cached.get(path, headers=headers)
                             assert (found.status_code, found.content) == (expected.status_code, expected.content)
         assert cached.app.app_context.response_cache.used_bytes > used_before
-
-
-async def test_searches_do_not_fill_the_cache_of_statements(start: StartService) -> None:
-    """Every form of an expression is another statement, and a statement can take 400 KB."""
-    async with start() as service:
-        database = service.database
-        kept = database._engine.sync_engine._compiled_cache
-        assert kept is not None
-        lists, words = AssetLists(database), ["survey", "name:a", "parent:null", "tags:b"]
-
-        async def search(terms: int) -> None:
-            expression = parse_search(" OR ".join(words[number % 4] for number in range(terms)))
-            await lists.load(ANONYMOUS, AssetSearch(expression), EVERYTHING)
-
-        await search(1)
-        before = len(kept)
-        for terms in range(2, 12):
-            await search(terms)
-        assert len(kept) == before

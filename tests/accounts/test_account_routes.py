@@ -174,22 +174,3 @@ async def test_guesses_of_the_current_password_are_throttled(start: StartService
         assert "Retry-After" in refused.headers
         login = {"username": username, "password": PASSWORD}
         assert (await service.client.post("/get_auth_token", json=login)).status_code == 429
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
-        ("POST", TOKENS, {"name": "x"}),
-        ("DELETE", SESSIONS, None),
-        ("POST", PASSWORD_PATH, {"current_password": PASSWORD, "new_password": NEW_PASSWORD}),
-    ],
-)
-async def test_writes_of_a_session_need_the_csrf_token(
-    service: Service, method: str, path: str, body: dict[str, str] | None
-) -> None:
-    _, user_id = await service.create_user()
-    headers, other = await in_session(service, user_id), await in_session(service, user_id)
-    for wrong in ({"Cookie": headers["Cookie"]}, {**headers, "X-CSRFToken": other["X-CSRFToken"]}):
-        assert (await service.request(method, path, json=body, headers=wrong)).status_code == 403
-    assert (await service.get(TOKENS, headers=headers)).json()["count"] == 0
-    assert await is_logged_in(service, other)

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from fieldgate.accounts.authentication import MAX_WAITING_PER_ADDRESS, AccountAuthenticator
 from fieldgate.accounts.login_throttle import PAIR_POLICY, LoginThrottle
 from fieldgate.accounts.passwords import Passwords
-from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
+from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.accounts.tables import login_attempts
 from fieldgate.db import Database, DataVersions
 from fieldgate.errors import Problem, TooManyRequests, Unauthorized
@@ -78,17 +78,6 @@ async def test_correct_password_is_verified_once_and_the_cache_is_never_stale(
     await store.disable_user("amina")
     with pytest.raises(Unauthorized):
         await authenticator.by_password("amina", "another", ADDRESS)
-
-
-async def test_password_cache_is_bounded(
-    database: Database, store: AccountStore, passwords: Passwords, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fieldgate.accounts.authentication.MAX_CACHED_PASSWORDS", 2)
-    authenticator = new_authenticator(database, store, passwords)
-    for number in range(5):
-        await create_user(store, f"user{number}")
-        await authenticator.by_password(f"user{number}", PASSWORD, ADDRESS)
-        assert len(authenticator._verified) <= 2
 
 
 async def test_correct_password_clears_the_failures(
@@ -170,20 +159,3 @@ async def test_cached_password_does_not_stand_out_among_guesses(
     if attacker != ADDRESS:
         user = await authenticator.by_password("amina", PASSWORD, ADDRESS)
         assert user.username == "amina", "the user's own address is not blocked"
-
-
-async def test_failure_to_store_last_use_is_only_logged(
-    store: AccountStore,
-    authenticator: AccountAuthenticator,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    token = await store.issue_token(await create_user(store), IssuedBy.COMMAND, None)
-
-    async def fail(*_: object) -> None:
-        raise OSError("disk full")
-
-    monkeypatch.setattr(AccountStore, "touch_token", fail)
-    assert await authenticator.by_token(token) is not None
-    await authenticator.close()
-    assert "could not store the last use of a token" in caplog.text

@@ -50,7 +50,3 @@ def test_random_hash_takes_as_long_as_one_of_a_password(hasher: PasswordHasher) 
     assert extract_parameters(first) == extract_parameters(hasher.hash(PASSWORD))
     with pytest.raises(VerifyMismatchError):  # so it was compared with the digest, not refused as malformed
         hasher.verify(first, PASSWORD)
-
-
-def test_default_parameters_are_those_of_the_random_hash() -> None:
-    assert extract_parameters(random_hash(PasswordHasher())) == extract_parameters(PasswordHasher().hash(PASSWORD))

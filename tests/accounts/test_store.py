@@ -141,33 +141,6 @@ async def test_least_recently_used_token_beyond_50_is_revoked(store: AccountStor
     assert await store.find_token_holder(others, AuthMethod.TOKEN) is not None
 
 
-async def test_revoke_http_tokens_keeps_others(store: AccountStore) -> None:
-    user_id = await create_user(store)
-    command = await store.issue_token(user_id, IssuedBy.COMMAND, None)
-    obtained = [await store.issue_token(user_id, IssuedBy.HTTP, None) for _ in range(3)]
-    assert await store.revoke_http_tokens(user_id) == 3
-    assert await store.revoke_http_tokens(user_id) == 0
-    assert [await store.find_token_holder(token, AuthMethod.TOKEN) for token in obtained] == [None] * 3
-    assert await store.find_token_holder(command, AuthMethod.TOKEN) is not None
-
-
-async def test_list_users_and_tokens(store: AccountStore) -> None:
-    user_id = await create_user(store)
-    await create_user(store, "zahra")
-    await store.issue_token(user_id, IssuedBy.COMMAND, None)
-    gone = await store.issue_token(user_id, IssuedBy.HTTP, None)
-    await store.revoke_by_value(gone)
-    assert [(row.username, row.tokens) for row in await store.list_users()] == [("amina", 1), ("zahra", 0)]
-    listed = await store.list_tokens()
-    assert [(row.username, row.issued_by, row.revoked_at is None) for row in listed] == [
-        ("amina", "command", True),
-        ("amina", "http", False),
-    ]
-    assert await store.revoke_token(listed[0].id)
-    assert not await store.revoke_token(listed[0].id)
-    assert not await store.revoke_token(10**6)
-
-
 async def test_changes_of_users_raise_the_version(store: AccountStore, database: Database) -> None:
     data_versions = DataVersions(database)
     versions = [await data_versions.version("accounts")]
@@ -178,17 +151,6 @@ async def test_changes_of_users_raise_the_version(store: AccountStore, database:
     await store.enable_user("amina")
     versions.append(await data_versions.version("accounts"))
     assert versions == sorted(set(versions))
-
-
-async def test_logins_and_tokens_keep_the_version(store: AccountStore, database: Database) -> None:
-    """They are frequent, and would drop all lists of assets from memory."""
-    user_id = await create_user(store)
-    before = await DataVersions(database).version("accounts")
-    session = await store.issue_token(user_id, IssuedBy.SESSION, None)
-    await store.issue_token(user_id, IssuedBy.HTTP, None)
-    await store.revoke_by_value(session)
-    assert await store.revoke_all(user_id) == 1
-    assert await DataVersions(database).version("accounts") == before
 
 
 async def test_old_invalid_tokens_are_deleted(store: AccountStore, database: Database) -> None:

@@ -18,29 +18,6 @@ def survey_of(**content: Any) -> ContentSheet:
     return content_sheets(content)[0]
 
 
-def test_rows_stay_in_order_and_have_filled_cells_only() -> None:
-    sheet = survey_of(
-        survey=[
-            {"type": "text", "name": "a", "label": ["A", None], "$kuid": "x", "$autoname": "a", "$xpath": "a"},
-            {"type": "select_one", "select_from_list_name": "l", "_or_other": True, "name": "b", "hint": [None, "H"]},
-            {},
-            {"type": "begin_loop", "select_from_list_name": "l", "name": "c", "required": False},
-            {"type": "select_one_from_file", "file": "towns.csv", "name": "d", "tags": ["hxl:#adm1", "hxl:+x"]},
-            {"type": "phone_number", "name": "e", "file": "own column", "min": 1, "max": 2.0, "step": 0.5},
-        ],
-        translations=["English (en)", None],
-    )
-    assert sheet.rows == [
-        {"type": "text", "name": "a", "label::English (en)": "A"},
-        {"type": "select_one l or_other", "name": "b", "hint": "H"},
-        {},
-        {"type": "begin_loop over l", "name": "c", "required": "false"},
-        {"type": "select_one_from_file towns.csv", "name": "d", "hxl": "#adm1 +x"},
-        {"type": "phone number", "name": "e", "file": "own column", "min": "1", "max": "2", "step": "0.5"},
-    ]
-    assert {*sheet.headers} >= {header for row in sheet.rows for header in row}
-
-
 @pytest.mark.parametrize(
     ("survey", "translations", "headers"),
     [
@@ -59,12 +36,6 @@ def test_rows_stay_in_order_and_have_filled_cells_only() -> None:
 )
 def test_columns(survey: list[dict[str, Any]], translations: Any, headers: list[str]) -> None:
     assert survey_of(survey=survey, translations=translations).headers == headers
-
-
-def test_columns_without_cells() -> None:
-    content = {"survey": [{"type": "text", "name": "a"}], "translations": ["A"], "translated": ["hint", "label"]}
-    assert content_sheets(content)[0].headers == ["type", "name", "hint::A", "label::A"]
-    assert content_sheets({})[0] == ContentSheet("survey", ["type", "name", "label"], [])
 
 
 def test_all_sheets() -> None:

@@ -2,17 +2,15 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.assets.form_outline import MAX_CHOICES, FormOutline, row_kind
-from fieldgate.assets.form_texts import find_language, language_code, plain, preferred_language, text_in
+from fieldgate.assets.form_outline import FormOutline
+from fieldgate.assets.form_texts import language_code, preferred_language
 from fieldgate.assets.question_type_names import TYPE_NAMES, type_name
 from fieldgate.i18n.languages import Language
 from fieldgate.imports.xlsform.question_types import (
     FILE_SELECT_TYPES,
-    HIDDEN_TYPES,
     KOBO_CONTAINERS,
     KOBO_TYPES,
     LIST_TYPES,
@@ -86,37 +84,12 @@ def test_pages_and_lists() -> None:
     assert len(FormOutline({}, 0)) == 0
 
 
-def test_long_lists_are_cut() -> None:
-    choices = [{"list_name": "roof", "name": str(number), "label": [f"Choice {number}"]} for number in range(5_000)]
-    [record] = FormOutline({**CONTENT, "choices": choices}, 0).with_list("roof").records([0], Language.ENGLISH)
-    assert (record.choice_count, len(record.choices)) == (5_000, MAX_CHOICES)
-
-
-def test_deep_groups() -> None:
-    survey = [{"type": "begin_group", "name": f"g{number}", "label": [f"G{number}"]} for number in range(20_000)]
-    outline = FormOutline({"survey": [*survey, {"type": "text", "name": "q"}]}, 0)
-    [record] = outline.records([20_000], Language.ENGLISH)
-    assert (record.depth, record.groups[-1], len(record.groups)) == (20_000, "G19999", 20)
-
-
 def test_every_type_has_a_name_in_every_language() -> None:
     containers = {f"begin_{name}" for name in STANDARD_CONTAINERS | KOBO_CONTAINERS}
     for name in STANDARD_TYPES | LIST_TYPES | FILE_SELECT_TYPES | KOBO_TYPES | containers:
         assert type_name(name, Language.ENGLISH) != name or name in ("", "note"), name
     assert type_name("unheard-of", Language.FRENCH) == "unheard-of"
     assert not {name for name in TYPE_NAMES if type_name(name, Language.ARABIC).isascii()}
-
-
-def test_hidden_types() -> None:
-    assert {name for name in STANDARD_TYPES if row_kind(name) == "hidden"} == HIDDEN_TYPES
-
-
-@pytest.mark.parametrize(
-    ("wanted", "place"),
-    [("French (fr)", 1), ("french (FR)", 1), ("fr", 1), ("ar", 2), ("", 3), ("de", None), ("French", None)],
-)
-def test_find_language(wanted: str, place: int | None) -> None:
-    assert find_language(["English (en)", "French (fr)", "Arabic (ar-SY)", None], wanted) == place
 
 
 def test_language_of_the_reader() -> None:
@@ -126,14 +99,6 @@ def test_language_of_the_reader() -> None:
     assert preferred_language([None], Language.ARABIC) == 0
     assert language_code("Kurdish, Sorani (ckb)") == "ckb"
     assert language_code(None) == ""
-
-
-def test_texts() -> None:
-    assert text_in([None, "b"], 0).text == "b"
-    assert not text_in([None, "b"], 0).is_translated
-    assert text_in("plain", 5).text == "plain"
-    assert text_in(None, 0).text == ""
-    assert plain("a <span style='color:red'>b</span> **c d** __e__ 2 < 3 > 1") == "a b c d e 2 < 3 > 1"
 
 
 ROWS = st.lists(

@@ -2,16 +2,15 @@
 
 import copy
 from collections import Counter
-from itertools import combinations
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.assets.diff_records import ChangeSerializer, count_changes
+from fieldgate.assets.diff_records import ChangeSerializer
 from fieldgate.assets.form_schemas import FormChange
 from fieldgate.assets.form_texts import LabelFinder
-from fieldgate.assets.version_diff import ContentChange, compare_contents, longest_increasing
+from fieldgate.assets.version_diff import ContentChange, compare_contents
 from fieldgate.i18n.languages import Language
 
 Content = dict[str, Any]
@@ -59,11 +58,6 @@ def test_changed_fields() -> None:
         ("Shown if", "“Label of b” is not answered", ""),
         ("Required", "yes", "no"),
     }
-
-
-def test_a_question_that_moved_alone() -> None:
-    old, new = form(*map(text, "abcd")), form(*map(text, "bcda"))
-    assert kinds(old, new) == [("question", "moved", "a")]
 
 
 def test_a_group_moves_with_what_is_inside() -> None:
@@ -152,30 +146,6 @@ def test_languages() -> None:
     ]
     [field] = changes[-1].fields
     assert (field.language, field.old, field.new) == ("French (fr)", "Âge", "L'âge")
-
-
-def test_a_language_that_gets_a_name() -> None:
-    old, new = form(text("a", "Age")), {**form(text("a", "Age")), "translations": ["English (en)"]}
-    assert kinds(old, new) == [("language", "renamed", "English (en)")]
-    assert kinds(new, old) == [("language", "renamed", "")]
-
-
-def test_other_sheets() -> None:
-    old, new = (
-        form(entities=[{"list_name": "a"}, {"list_name": "b"}]),
-        form(entities=[{"list_name": "b"}, {"x": "<i>"}]),
-    )
-    assert kinds(old, new) == [("other", "added", "entities"), ("other", "removed", "entities")]
-    assert [each.label for each in records(old, new)] == ["x: <i>", "list_name: a"]
-    assert kinds(old, form(entities=old["entities"][::-1])) == [("other", "moved", "entities")]
-
-
-def test_counts() -> None:
-    counts = count_changes(compare_contents(form(text("a"), text("b")), form(text("c", "New"))))
-    assert {(each.part, each.change): each.count for each in counts} == {
-        ("question", "added"): 1,
-        ("question", "removed"): 2,
-    }
 
 
 # Properties
@@ -276,15 +246,6 @@ def test_the_reverse_has_the_opposite_changes(old: Content, new: Content) -> Non
     for part in ("question", "choice", "setting"):
         assert there[part, "added"] == back[part, "removed"]
         assert there[part, "removed"] == back[part, "added"]
-
-
-@given(st.permutations(range(7)))
-def test_longest_increasing(numbers: list[int]) -> None:
-    kept = sorted(longest_increasing(numbers))
-    chosen = [numbers[place] for place in kept]
-    assert chosen == sorted(chosen)
-    longest = max(size for size in range(8) if any(list(each) == sorted(each) for each in combinations(numbers, size)))
-    assert len(kept) == longest
 
 
 @given(CONTENTS, CONTENTS, st.sampled_from(Language))

@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 
-from fieldgate.i18n.languages import Language
 from tests.conftest import BASE_URL, Service
-from tests.permissions.permission_strategies import ASSIGNABLE, has_contradiction, with_implied
 
 URL = f"{BASE_URL}/api/v2/permissions"
 
@@ -54,22 +52,6 @@ async def test_effects_and_reasons(service: Service) -> None:
     }
 
 
-@pytest.mark.parametrize("asset_type", ASSIGNABLE)
-async def test_effects_of_every_pair_on_every_type(service: Service, asset_type: str) -> None:
-    for held in sorted(ASSIGNABLE[asset_type]):
-        for codename in sorted(ASSIGNABLE[asset_type]):
-            record = await effects(service, codename, f"held={held}&asset_type={asset_type}")
-            before, after = with_implied([held], asset_type), bare(record["result"])
-            assert bare(record["held"]) == sorted(before)
-            assert after == sorted(after)
-            assert with_implied([codename], asset_type) <= set(after)
-            assert not has_contradiction(after)
-            told = {(each["permission"], each["effect"]) for each in record["effects"]}
-            assert told == {(f"{URL}/{each}/", "granted") for each in set(after) - before} | {
-                (f"{URL}/{each}/", "removed") for each in before - set(after)
-            }
-
-
 async def test_held_is_empty_or_has_blanks(service: Service) -> None:
     plain = await effects(service, "change_asset")
     assert (plain["held"], bare(plain["result"])) == ([], ["change_asset", "view_asset"])
@@ -78,24 +60,6 @@ async def test_held_is_empty_or_has_blanks(service: Service) -> None:
     assert await effects(service, "change_asset", "asset_type=survey") == plain
     same = await effects(service, "change_asset", "held=view_asset,%20change_asset,view_asset")
     assert (same["effects"], same["held"]) == ([], same["result"])
-
-
-@pytest.mark.parametrize(
-    ("language", "expected"),
-    [
-        ("en", "view_submissions: granted, implied by manage_asset."),
-        ("fr", "view_submissions : accordée, impliquée par manage_asset."),
-        ("es", "view_submissions: concedido, implícito en manage_asset."),
-        ("ar", "view_submissions: مُنح، إذ يستلزمه manage_asset."),
-    ],
-)
-async def test_messages_are_translated(service: Service, language: str, expected: str) -> None:
-    headers = {"Accept-Language": language}
-    answer = await service.get(path("manage_asset", "held=partial_submissions"), headers=headers)
-    messages = {each["message"] for each in answer.json()["effects"]}
-    assert expected in messages
-    assert len(messages) == len(answer.json()["effects"]) == 8
-    assert answer.headers["Content-Language"] == language
 
 
 @pytest.mark.parametrize(
@@ -143,51 +107,7 @@ async def test_invalid_parameters_are_refused(
     assert french.json() != wrong
 
 
-async def test_number_of_held_permissions_is_limited(service: Service) -> None:
-    twenty = ",".join(map(str, range(20)))
-    answer = await service.get(path("view_asset", f"held={twenty}"))
-    assert (answer.status_code, len(answer.json()["held"])) == (400, 20)
-    thousands = ",".join(map(str, range(3_000)))
-    answer = await service.get(path("view_asset", f"held={thousands}"))
-    assert (answer.status_code, answer.json()) == (400, {"held": ["Name at most 20 permissions."]})
-
-
 async def test_unknown_permission_is_not_found(service: Service) -> None:
     for query in ("", "held=nothing"):
         answer = await service.get(path("delete_asset", query))
         assert (answer.status_code, answer.json()) == (404, {"detail": "There is no permission delete_asset."})
-
-
-async def test_etag_and_formats(service: Service) -> None:
-    first = await service.get(path("change_asset"))
-    again = await service.get(path("change_asset"), headers={"If-None-Match": first.headers["ETag"]})
-    assert again.status_code == 304
-    assert (await service.get(path("change_asset")[:-1])).json() == first.json()
-    assert (await service.get(path("change_asset")[:-1] + ".json")).json() == first.json()
-    linked = (await service.get(path("change_asset", "format=json"))).json()
-    assert linked["permission"] == f"{URL}/change_asset/?format=json"
-    assert linked["effects"][1]["because"] == f"{URL}/change_asset/?format=json"
-
-
-@pytest.mark.parametrize(
-    ("language", "loses", "because"),
-    [
-        (Language.ENGLISH, "Loses:", "not possible together with “Validate submissions”"),
-        (Language.FRENCH, "Perd\u00a0:", "impossible avec «\u00a0Valider des envois\u00a0»"),
-        (Language.SPANISH, "Pierde:", "no es posible junto con «Validar envíos»"),
-        (Language.ARABIC, "يفقد:", "لا يمكن جمعه مع «التحقق من صحة الإرسالات»"),
-    ],
-)
-async def test_page_has_a_list_of_effects(service: Service, language: Language, loses: str, because: str) -> None:
-    query = "held=partial_submissions&format=api"
-    page = (await service.get(path("validate_submissions", query), headers={"Accept-Language": language.value})).text
-    assert f'dir="{language.direction}"' in page
-    removed = page.split('<li class="removed">')[1].split("</li>")[0]
-    assert loses in removed
-    assert because in removed
-    assert page.count('<li class="granted">') == 2
-
-
-async def test_page_without_effects(service: Service) -> None:
-    page = (await service.get(path("view_asset", "held=change_asset&format=api"))).text
-    assert "Nothing would change: the permission is already held." in page

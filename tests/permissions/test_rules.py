@@ -4,12 +4,12 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
-from fieldgate.permissions.effects import _EFFECT_MESSAGES, Effect, EffectKind, EffectReason
+from fieldgate.permissions.effects import Effect, EffectKind, EffectReason
 from fieldgate.permissions.rules import PermissionState, RuleOutcome
 from fieldgate.permissions.submission_filters import (
     ANY_SUBMISSIONS,
@@ -20,13 +20,10 @@ from fieldgate.permissions.submission_filters import (
 from fieldgate.permissions.violations import RuleViolation
 from tests.permissions.permission_strategies import (
     ASSIGNABLE,
-    FORM_PERMISSIONS,
-    INVALID_CODENAMES,
     PUBLIC_PERMISSIONS,
     Assign,
     ExternalChange,
     Remove,
-    Replace,
     Step,
     any_codenames,
     any_partial_filters,
@@ -70,32 +67,6 @@ def test_invariants_hold_and_effects_are_the_difference(
         if not isinstance(act, ExternalChange):
             check_effects(standing, outcome)
         standing = outcome.state
-
-
-def _effects(asset_type: str, sequence: list[Step]) -> set[tuple[EffectKind, EffectReason]]:
-    standing, seen = PermissionState(), set()
-    for act in sequence:
-        try:
-            outcome = act(standing, asset_type)
-        except RuleViolation:
-            continue
-        seen |= {(effect.kind, effect.reason) for effect in outcome.effects}
-        standing = outcome.state
-    return seen
-
-
-@pytest.mark.nightly
-def test_every_effect_message_is_reachable() -> None:
-    """The sequences reach every effect, and no message is unused."""
-    seen: set[tuple[EffectKind, EffectReason]] = set()
-
-    @settings(max_examples=600, phases=[Phase.generate], derandomize=True, database=None)
-    @given(step_sequences)
-    def walk(sequence: list[Step]) -> None:
-        seen.update(_effects("survey", sequence))
-
-    walk()
-    assert seen == set(_EFFECT_MESSAGES)
 
 
 @given(reachable_states(), any_codenames, any_partial_filters)
@@ -218,38 +189,6 @@ def test_owner_cannot_be_changed(asset_type: str, act: Step) -> None:
 # What can be assigned, by type (every row of the table)
 
 
-@pytest.mark.parametrize("asset_type", ASSIGNABLE)
-@pytest.mark.parametrize("codename", [*sorted(TABLE), *INVALID_CODENAMES])
-def test_assignable_by_type(asset_type: str, codename: str) -> None:
-    if codename in ASSIGNABLE[asset_type]:
-        granted = rules.assign(PermissionState(), codename, asset_type, SEEN).state.granted
-        assert granted == with_implied([codename], asset_type)
-    else:
-        with pytest.raises(
-            RuleViolation, match=f"^{codename} cannot be assigned on an asset of this type.$"
-        ) as refused:
-            rules.assign(PermissionState(), codename, asset_type, SEEN)
-        assert refused.value.field == "permission"
-    assert rules.assignable(asset_type) == ASSIGNABLE[asset_type]
-
-
-@pytest.mark.parametrize("asset_type", ASSIGNABLE)
-@pytest.mark.parametrize("codename", sorted(TABLE))
-def test_assignable_to_the_public(asset_type: str, codename: str) -> None:
-    public = PermissionState(is_public=True)
-    possible = ASSIGNABLE[asset_type] & PUBLIC_PERMISSIONS
-    assert rules.assignable(asset_type, to_public=True) == possible
-    if codename in possible:
-        assert rules.assign(public, codename, asset_type).state.granted <= possible
-    elif codename in ASSIGNABLE[asset_type]:
-        with pytest.raises(RuleViolation, match=f"^The public cannot be given {codename}.$"):
-            rules.assign(public, codename, asset_type, SEEN)
-
-
-def test_manage_on_a_block_implies_view_and_change_only() -> None:
-    assert rules.assign(PermissionState(), "manage_asset", "block").state.granted == FORM_PERMISSIONS
-
-
 @pytest.mark.parametrize("codename", sorted(TABLE))
 def test_inherited_from_a_collection(codename: str) -> None:
     held_there = with_implied([codename], "collection")
@@ -287,14 +226,6 @@ def test_assigning_partial_again_replaces_filters() -> None:
     assert told(outcome) == ["partial_submissions: now for other submissions, as asked."]
 
 
-def test_adding_or_removing_one_of_several_filters_is_a_change() -> None:
-    one, two = {"view_submissions": (A,)}, {"view_submissions": (A, B)}
-    for before, after in ((one, two), (two, one)):
-        outcome = rules.assign(holding(PARTIAL, filters=before), PARTIAL, "survey", after)
-        assert outcome.state.filters == after
-        assert [effect.kind for effect in outcome.effects] == [EffectKind.FILTERED]
-
-
 def test_one_and_true_are_different_filters() -> None:
     one, true = ({"view_submissions": ({"q": value},)} for value in (1, True))
     outcome = rules.assign(holding(PARTIAL, filters=one), PARTIAL, "survey", true)
@@ -324,28 +255,6 @@ def test_assigning_lifts_denials_of_implied_only() -> None:
     ]
 
 
-@pytest.mark.parametrize("codename", sorted(TABLE["partial_submissions"][2]))
-def test_full_permission_removes_partial_and_filters(codename: str) -> None:
-    outcome = rules.assign(holding(PARTIAL), codename, "survey")
-    assert PARTIAL not in outcome.state.granted
-    assert outcome.state.filters == {}
-    because = "view_submissions" if codename == "manage_asset" else codename
-    assert f"partial_submissions: removed, contradicted by {because}." in told(outcome)
-
-
-def test_partial_removes_contradicted_permissions_of_a_manager() -> None:
-    outcome = rules.assign(holding("manage_asset"), PARTIAL, "survey", SEEN)
-    assert outcome.state.granted == {PARTIAL, "view_asset", "change_asset", "add_submissions"}
-    assert told(outcome) == [
-        "partial_submissions: granted, as asked.",
-        "change_submissions: removed, contradicted by partial_submissions.",
-        "delete_submissions: removed, contradicted by partial_submissions.",
-        "manage_asset: removed, contradicted by partial_submissions.",
-        "validate_submissions: removed, contradicted by partial_submissions.",
-        "view_submissions: removed, contradicted by partial_submissions.",
-    ]
-
-
 def test_nearest_cause_is_reported() -> None:
     assigned = rules.assign(PermissionState(), ["manage_asset", "change_submissions"], "survey")
     assert "view_submissions: granted, implied by change_submissions." in told(assigned)
@@ -356,38 +265,6 @@ def test_nearest_cause_is_reported() -> None:
 
 
 A, B = {"_submitted_by": {"$in": ["amina"]}}, {"_submitted_by": {"$in": ["omar"]}}
-
-
-@pytest.mark.parametrize(
-    ("sent", "stored"),
-    [
-        ({"view_submissions": (A,)}, {"view_submissions": (A,)}),
-        (
-            {"change_submissions": (A,)},
-            {"add_submissions": (A,), "view_submissions": (A,), "change_submissions": (A,)},
-        ),
-        ({"delete_submissions": (A,)}, {"view_submissions": (A,), "delete_submissions": (A,)}),
-        ({"validate_submissions": (A,)}, {"view_submissions": (A,), "validate_submissions": (A,)}),
-        ({"add_submissions": (A,)}, {"add_submissions": (A,)}),
-        ({"view_submissions": (A, A)}, {"view_submissions": (A,)}),
-        (
-            {"view_submissions": (A,), "delete_submissions": (A,)},
-            {"view_submissions": (A,), "delete_submissions": (A,)},
-        ),
-        (
-            {"delete_submissions": (B,), "view_submissions": (A,)},
-            {"view_submissions": (A, B), "delete_submissions": (B,)},
-        ),
-        ({"view_submissions": ({},)}, {"view_submissions": ({},)}),
-    ],
-)
-def test_filters_include_implied_ones(sent: Any, stored: Any) -> None:
-    outcome = rules.assign(PermissionState(), PARTIAL, "survey", sent)
-    assert outcome.state.filters == stored
-    assert list(outcome.state.filters) == [each for each in PARTIALLY_GRANTABLE if each in stored]
-    adding = "add_submissions: granted, implied by partial_submissions."
-    assert (adding in told(outcome)) == ("add_submissions" in stored) == ("add_submissions" in outcome.state.granted)
-    assert with_implied_filters(outcome.state.filters) == stored
 
 
 @pytest.mark.parametrize(
@@ -427,47 +304,7 @@ def test_size_of_filters_is_limited() -> None:
     assert "at most 64 KiB" in str(refused.value.message)
 
 
-@pytest.mark.parametrize("codename", sorted(TABLE["partial_submissions"][2]))
-def test_contradictions_cannot_be_assigned_together(codename: str) -> None:
-    for act in (rules.assign, rules.replace):
-        with pytest.raises(RuleViolation, match="contradict each other: assign one of them"):
-            act(PermissionState(), [PARTIAL, codename], "survey", SEEN)
-    assert rules.find_contradiction([codename, PARTIAL], "survey") is not None
-    assert rules.find_contradiction(TABLE.keys() - {PARTIAL}, "survey") is None
-
-
 # Removing (every row of the table)
-
-REMOVED = {
-    "view_asset": {"change_asset", "discover_asset", "manage_asset", "view_submissions", "change_submissions",
-                   "delete_submissions", "validate_submissions", "partial_submissions"},
-    "view_submissions": {"change_submissions", "delete_submissions", "validate_submissions", "manage_asset"},
-    "add_submissions": {"change_submissions", "manage_asset"},
-    "change_asset": {"manage_asset"},
-    "discover_asset": {"manage_asset"},
-    "change_submissions": {"manage_asset"},
-    "delete_submissions": {"manage_asset"},
-    "validate_submissions": {"manage_asset"},
-    "manage_asset": set(),
-    "partial_submissions": set(),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("start", ["manage_asset", PARTIAL])
-@pytest.mark.parametrize("asset_type", ["survey", "collection", "block"])
-@pytest.mark.parametrize("codename", REMOVED)
-def test_remove_removes_dependent_permissions(codename: str, asset_type: str, start: str) -> None:
-    granted = with_implied([start, "add_submissions"], asset_type)
-    standing = PermissionState(granted=granted, filters=SEEN if PARTIAL in granted else {})
-    outcome = rules.remove(standing, codename, asset_type)
-    gone = ({codename} | REMOVED[codename]) & granted
-    assert outcome.state.granted == granted - gone
-    assert outcome.state.denied == frozenset()
-    assert bool(outcome.state.filters) == (PARTIAL in granted - gone)
-    for effect in outcome.effects:
-        expected = (EffectReason.ASKED, "") if effect.permission == codename else (EffectReason.DEPENDENT, codename)
-        assert (effect.kind, effect.reason, effect.because) == (EffectKind.REMOVED, *expected)
-    assert "add_submissions" in outcome.state.granted or codename in ("add_submissions",) or asset_type != "survey"
 
 
 def test_removing_inherited_denies_dependent_ones() -> None:
@@ -487,10 +324,6 @@ def test_removing_inherited_denies_dependent_ones() -> None:
     assert public.state.denied == {"view_asset"}, "the public can never be passed anything else"
 
 
-def test_only_inherited_permissions_are_denied() -> None:
-    assert rules.remove(holding("change_asset"), "view_asset", "survey").state == PermissionState()
-
-
 def test_removing_add_removes_partial_filters_that_need_it() -> None:
     changing = rules.assign(PermissionState(), PARTIAL, "survey", {"change_submissions": (A,)}).state
     outcome = rules.remove(changing, "add_submissions", "survey")
@@ -505,23 +338,7 @@ def test_removing_add_removes_partial_filters_that_need_it() -> None:
     assert told(outcome)[-1] == "partial_submissions: removed, as it requires add_submissions."
 
 
-@pytest.mark.parametrize("codename", ["delete_asset", "", "discover_asset", "add_submissions"])
-def test_removing_missing_permissions_changes_nothing(codename: str) -> None:
-    assert rules.remove(holding("change_asset"), codename, "survey").effects == ()
-    assert rules.remove(PermissionState(), codename, "block").effects == ()
-
-
 # Replacing
-
-
-def test_replace_removes_what_is_not_listed_or_implied() -> None:
-    outcome = rules.replace(holding("validate_submissions", "change_asset"), ["view_submissions"], "survey")
-    assert outcome.state.granted == {"view_asset", "view_submissions"}
-    assert told(outcome) == [
-        "change_asset: removed, as the new list does not name it.",
-        "validate_submissions: removed, as the new list does not name it.",
-    ]
-    assert rules.replace(holding("manage_asset"), [], "survey").state == PermissionState()
 
 
 def test_replace_does_not_assign_inherited_again() -> None:
@@ -535,24 +352,6 @@ def test_replace_does_not_assign_inherited_again() -> None:
     more = rules.replace(PermissionState(collection=passed), ["view_submissions"], "survey")
     assert more.state.granted == {"view_asset", "view_submissions"}
     assert more.state.denied == {"change_asset"}
-
-
-def test_single_codename() -> None:
-    assert rules.replace(holding("change_asset"), "view_asset", "survey") == rules.replace(
-        holding("change_asset"), ["view_asset"], "survey"
-    )
-    assert Replace(["view_asset"], None)(PermissionState(), "survey").state.granted == {"view_asset"}
-
-
-def test_nothing_can_be_assigned_on_a_text() -> None:
-    assert (
-        rules.assignable("text")
-        == rules.owner_permissions("text")
-        == rules.with_implied(["manage_asset"], "text")
-        == set()
-    )
-    with pytest.raises(RuleViolation, match="cannot be assigned on an asset of this type"):
-        rules.assign(PermissionState(), "view_asset", "text")
 
 
 def test_recompute_implied_after_type_change() -> None:

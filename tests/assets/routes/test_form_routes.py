@@ -47,18 +47,6 @@ async def test_questions(author: Author) -> None:
     assert [each["name"] for each in only["results"]] == ["pets"]
 
 
-async def test_language_of_questions(author: Author) -> None:
-    asset = await author.post(name="Home", content=BILINGUAL)
-    path = f"{asset['url']}questions/"
-    for query, language in (("", "fr"), ("?language=fr", "en"), ("?language=French%20(fr)", "en")):
-        labels = [each["label"] for each in (await get(author, path + query, language=language))["results"]]
-        assert labels == ["Maison", "Pièces ?", "Pets?"]
-    english = await get(author, f"{path}?language=en", language="fr")
-    assert (english["results"][0]["label"], english["results"][0]["type_label"]) == ("Home", "Groupe")
-    refusal = await get(author, f"{path}?language=de", 400)
-    assert refusal == {"language": ["The form has no such language. Its languages: English (en), French (fr)."]}
-
-
 async def test_questions_of_a_version(author: Author) -> None:
     asset = await author.post(name="Home", content=CONTENT)
     await author.patch(asset, content=BILINGUAL)
@@ -67,15 +55,6 @@ async def test_questions_of_a_version(author: Author) -> None:
     assert [each["name"] for each in old["results"]] == ["name", "age"]
     assert (await get(author, f"{asset['url']}questions/"))["count"] == 3
     assert "vNone" in (await get(author, f"{asset['url']}questions/?version=vNone", 404))["detail"]
-
-
-async def test_assets_without_questions(author: Author) -> None:
-    for asset_type in ("survey", "collection", "empty"):
-        asset = await author.post(name="New", asset_type=asset_type)
-        assert (await get(author, f"{asset['url']}questions/"))["count"] == 0
-        [first] = await version_urls(author, asset)
-        diff = await get(author, f"{first}diff/")
-        assert (diff["count"], diff["against"], diff["version"]["number"]) == (0, None, 1)
 
 
 async def test_diff_with_the_version_before(author: Author) -> None:

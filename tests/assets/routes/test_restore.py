@@ -1,9 +1,7 @@
 """Restoring an earlier version of an asset over HTTP, on both databases."""
 
-import asyncio
 from typing import Any
 
-import pytest
 from sqlalchemy import select
 
 from fieldgate.assets.tables import assets
@@ -54,32 +52,12 @@ async def test_an_earlier_version_becomes_the_newest(author: Author) -> None:
     assert "town" in await author.xform(restored)
 
 
-async def test_undo_of_restoring(author: Author) -> None:
-    created = await author.post(name="Visit", content=CONTENT)
-    changed = await author.patch(created, content=OTHER_CONTENT)
-    second, first = await versions_of(author, created)
-    await restore(author, first)
-    await restore(author, second)
-    assert (await author.get(created["url"]))["content"] == changed["content"]
-    assert len(await versions_of(author, created)) == 4
-
-
 async def test_the_current_version_is_refused(author: Author) -> None:
     created = await author.post(name="Visit", content=CONTENT)
     [version] = await versions_of(author, created)
     refusal = await restore(author, version, 400)
     assert refusal == {"detail": "This is already the current version. Choose an earlier one."}
     assert len(await versions_of(author, created)) == 1
-
-
-async def test_restoring_twice_adds_one_version(author: Author) -> None:
-    created = await author.post(name="Visit", content=CONTENT)
-    await author.patch(created, content=OTHER_CONTENT)
-    first = (await versions_of(author, created))[-1]
-    path = f"{first['url']}restore/"
-    both = await asyncio.gather(*(author.service.client.post(path, headers=author.headers) for _ in range(2)))
-    assert sorted(response.status_code for response in both) == [201, 400]
-    assert len(await versions_of(author, created)) == 3
 
 
 async def test_a_block_becomes_a_question_again(author: Author) -> None:
@@ -120,11 +98,3 @@ async def test_refusals(author: Author) -> None:
     assert len(await versions_of(author, created)) == 2
     async with author.service.database.read_transaction() as connection:
         assert len((await connection.execute(select(assets.c.id))).all()) == 2
-
-
-@pytest.mark.parametrize(("language", "word"), [("fr", "déjà"), ("ar", "الحالي"), ("es", "ya")])
-async def test_the_refusal_is_translated(author: Author, language: str, word: str) -> None:
-    created = await author.post(name="Visit", content=CONTENT)
-    [version] = await versions_of(author, created)
-    refusal = await restore(author, version, 400, language=language)
-    assert word in refusal["detail"]

@@ -131,19 +131,6 @@ def test_time_limit(tmp_path: Path) -> None:
         assert sandbox_processes(children(served.process.pid)[0]) == []
 
 
-def test_several_processes(tmp_path: Path) -> None:
-    """Each process of the service has its own sandbox. All end with the service."""
-    with ServerProcess(tmp_path, "--demo", "--no-worker", "--workers", "2") as served:
-        with ThreadPoolExecutor(4) as pool:
-            statuses = {each.status_code for each in pool.map(lambda _: post(served, form()), range(16))}
-        assert statuses == {201}
-        assert stored_assets(served) == 16
-        pids = descendants(served.process.pid)
-        assert any(loads_form_libraries(pid) for pid in pids)
-        assert served.stop() == 0
-        wait_for_exit(pids)
-
-
 def test_killed_fork_server_is_started_again(served: ServerProcess) -> None:
     assert post(served, form()).status_code == 201
     [service] = children(served.process.pid)

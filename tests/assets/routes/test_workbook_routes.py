@@ -1,8 +1,7 @@
 """Downloading a form as a workbook or as an XForm, and importing it again."""
 
 import io
-import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import unquote
 
@@ -10,15 +9,12 @@ import httpx
 import pytest
 from openpyxl import load_workbook
 
-from fieldgate.assets import workbook_downloads
 from fieldgate.imports.worker import ImportWorker
-from fieldgate.overload import Slots
 from fieldgate.settings import Settings
 from tests.conftest import StartService
 from tests.imports.test_worker import ImportHarness
 from tests.imports.workbooks import xlsx
 from tests.imports.xlsform import workbooks
-from tests.processes import ServerProcess, run_command
 
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 SURVEY: workbooks.Rows = [
@@ -177,22 +173,6 @@ async def test_file_names(harness: ImportHarness, name: str, saved_as: str, plai
     assert header.startswith('attachment; filename="' + plain.replace("{uid}", asset["uid"]))
 
 
-async def test_who_may_download(harness: ImportHarness) -> None:
-    asset = await new_asset(harness, CSV, "homes.csv")
-    stranger = {"Authorization": f"Token {await harness.service.create_token(username='stranger')}"}
-    paths = [f"/api/v2/assets/{asset['uid']}{rest}" for rest in (".xls", ".xlsx", ".xml", f"/{asset['uid']}.xls")]
-    for path in paths:
-        assert (await harness.service.get(path, headers=stranger)).status_code == 404
-        assert (await harness.service.get(path)).status_code == 404
-    await harness.service.client.post(
-        f"/api/v2/assets/{asset['uid']}/permission-assignments/",
-        headers=harness.headers,
-        json={"user": "/api/v2/users/AnonymousUser/", "permission": "/api/v2/permissions/view_asset/"},
-    )
-    for path in paths:
-        assert (await harness.service.get(path)).status_code == 200
-
-
 async def test_blocks_questions_and_collections(harness: ImportHarness) -> None:
     header = ("block", "type", "name", "label", "tag::health")
     rows = (
@@ -228,69 +208,4 @@ async def test_cell_that_excel_cannot_hold(harness: ImportHarness) -> None:
     assert (response.status_code, "Excel" in response.json()["detail"]) == (404, True)
 
 
-async def test_many_downloads_at_once(harness: ImportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    writer = harness.service.app.app_context.services[workbook_downloads.WorkbookWriter]
-    monkeypatch.setattr(writer, "_slots", Slots(0, 1, wait_seconds=0))
-    asset = await new_asset(harness, CSV, "homes.csv")
-    response = await download(harness, f"{asset['uid']}.xlsx")
-    assert (response.status_code, "Retry-After" in response.headers) == (503, True)
-
-
 # A server in a process of its own
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    data = tmp_path_factory.mktemp("served")
-    assert run_command("user", "create", "amina", "--password-stdin", data=data, stdin="correct horse").returncode == 0
-    token = run_command("token", "create", "amina", data=data).stdout.strip()
-    with ServerProcess(data) as server, server.client() as client:
-        client.headers["Authorization"] = f"Token {token}"
-        yield client
-
-
-def import_file(client: httpx.Client, data: bytes, filename: str, **fields: str) -> str:
-    """Import a file and return the uid of the asset."""
-    response = client.post("/api/v2/imports/", files={"file": (filename, data)}, data=fields)
-    assert response.status_code == 201, response.text
-    while (record := client.get(response.json()["url"]).json())["status"] == "processing":
-        time.sleep(0.05)
-    assert record["status"] == "complete", record
-    messages = record["messages"]
-    return str([*messages.get("created", ()), *messages["updated"]][0]["uid"])
-
-
-def test_translator_downloads_edits_and_uploads(client: httpx.Client) -> None:
-    uid = import_file(client, CSV, "homes.csv")
-    before = client.get(f"/api/v2/assets/{uid}/").json()
-    response = client.get(
-        f"/api/v2/assets/{uid}.xls", headers={"Accept": "application/json", "Accept-Encoding": "gzip"}
-    )
-    assert response.headers["Content-Length"] == str(len(response.content))
-    book = load_workbook(io.BytesIO(response.content))
-    survey = book["survey"]
-    headers = [cell.value for cell in survey[1]]
-    [row] = [row for row in survey if row[headers.index("name")].value == "roof"]
-    row[headers.index("label::Français (fr)")].value = "Toit ?"
-    edited = io.BytesIO()
-    book.save(edited)
-    assert import_file(client, edited.getvalue(), "edited.xlsx", destination=uid) == uid
-    after = client.get(f"/api/v2/assets/{uid}/").json()
-    [roof] = [row for row in before["content"]["survey"] if row.get("name") == "roof"]
-    assert roof["label"] == ["Roof?", None]
-    roof["label"][1] = "Toit ?"
-    assert stable(after["content"]) == stable(before["content"])
-    assert (after["name"], after["version_count"]) == ("Homes", 2)
-    assert client.get(f"/api/v2/assets/{uid}.xlsx").content == edited.getvalue()
-
-
-def test_large_form(client: httpx.Client) -> None:
-    labels = [f"label::{language}" for language in ("English (en)", "Français (fr)")]
-    sheets: dict[str, workbooks.Rows] = {
-        "survey": [["type", "name", *labels], *([f"select_one l{n % 50}", f"q{n}", "Q", "Q"] for n in range(500))],
-        "choices": [["list_name", "name", *labels], *([f"l{n % 50}", n, "Choice", "Choix"] for n in range(5_000))],
-    }
-    uid = import_file(client, workbooks.csv_with_sections(sheets), "large.csv")
-    response = client.get(f"/api/v2/assets/{uid}.xlsx")
-    book = load_workbook(io.BytesIO(response.content), read_only=True)
-    assert sum(1 for _ in book["choices"].iter_rows()) == 5_001

@@ -6,44 +6,6 @@ from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam
 from tests.assets.sharing.test_validation_errors import NEEDED, OWNER, PARTIAL, VIEW
 
 
-async def test_invalid_batches(team: SharingTeam) -> None:
-    one, other, block = (
-        await team.create_shared_asset(),
-        await team.create_shared_asset(),
-        await team.create_asset("block"),
-    )
-    states = [await team.snapshot(uid) for uid in (one, other, block)]
-    good: dict[str, Any] = {"assets": [one, other], "users": ["ann", "bob"], "permissions": [VIEW]}
-    cases: list[tuple[str, dict[str, Any], int, str]] = [
-        ("manager", {"assets": []}, 400, "assets"),
-        ("manager", {"users": []}, 400, "users"),
-        ("manager", {"permissions": []}, 400, "permissions"),
-        ("manager", {"users": "bob"}, 400, "users"),
-        ("manager", {"users": ["bob", "nobody"]}, 400, "users"),
-        ("manager", {"users": ["bob", ""]}, 400, "users"),
-        ("manager", {"permissions": [VIEW, "zzz"]}, 400, "permissions"),
-        ("manager", {"assets": [one, "anope"]}, 404, "detail"),
-        ("manager", {"assets": [one, "/api/v2/users/bob/"]}, 400, "assets"),
-        ("manager", {"assets": [one] * 20_001}, 400, "assets"),
-        ("manager", {"users": ["bob", None]}, 400, "users"),
-        ("manager", {"assets": [one, block]}, 404, "detail"),
-        ("viewer", {}, 403, "detail"),
-        ("stranger", {}, 404, "detail"),
-        ("", {}, 401, "detail"),
-        (
-            "manager",
-            {"assets": [f"a{index}" for index in range(201)], "users": [f"u{n}" for n in range(100)]},
-            400,
-            "detail",
-        ),
-    ]
-    for caller, changed, status, field in cases:
-        for action in ("add", "remove"):
-            answer = await team.request(caller, "POST", f"{BATCH_PATH}{action}/", json={**good, **changed})
-            assert (answer.status_code, list(answer.json())) == (status, [field]), (caller, changed, answer.text)
-    assert [await team.snapshot(uid) for uid in (one, other, block)] == states
-
-
 async def test_messages_of_invalid_batches(team: SharingTeam) -> None:
     one, other, block = (
         await team.create_shared_asset(),

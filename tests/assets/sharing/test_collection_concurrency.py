@@ -64,7 +64,7 @@ async def random_write(team: SharingTeam, collection_set: CollectionSet, rng: ra
     if kind in ("batch_add", "batch_remove"):
         some = rng.sample(collection_set.all, 4)  # in random order: locking must not depend on it
         body = {"assets": some, "users": rng.sample(HOLDERS, 2), "permissions": [permission]}
-        return [await team.request("owner", "POST", f"{BATCH_PATH}{'add' if kind == 'many' else 'remove'}/", json=body)]
+        return [await team.request("owner", "POST", f"{BATCH_PATH}{kind.removeprefix('batch_')}/", json=body)]
     if kind == "replace":
         new = [{"user": each, "permission": rng.choice(PERMISSIONS)} for each in rng.sample(HOLDERS, 2)]
         return [await team.request_assignments(uid, "owner", "POST", "bulk/", json=new)]

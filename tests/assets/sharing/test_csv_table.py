@@ -2,13 +2,10 @@
 
 import csv
 from datetime import UTC, datetime
-from itertools import islice, product
-from string import ascii_lowercase
 from typing import Any
 from urllib.parse import quote
 
 import httpx
-import msgspec
 import pytest
 
 from tests.assets.sharing.sharing_team import PUBLIC, SharingTeam, last_segment
@@ -154,37 +151,6 @@ async def test_invalid_tables(team: SharingTeam) -> None:
     answer = await send(team, uid, pair)
     assert list(answer.json()) == ["line 3.permission"]
     assert await team.snapshot(uid) == before
-
-
-def names(count: int) -> list[str]:
-    """Return names of three letters."""
-    return ["".join(letters) for letters in islice(product(ascii_lowercase, repeat=3), count)]
-
-
-@pytest.mark.parametrize("query", [{"_submitted_by": {"$in": names(10_000)}}, {"a": ";" * 30_000}])
-async def test_large_filters_round_trip(team: SharingTeam, query: dict[str, Any]) -> None:
-    one, other = await team.create_asset(), await team.create_asset()
-    partial = [{"url": "view_submissions", "filters": [query]}]
-    await team.grant(one, "bob", "partial_submissions", partial_permissions=partial)
-    table = (await team.request_assignments(one, "owner", "GET", "csv/")).content
-    done = await send(team, other, table, mode="replace")
-    assert done.status_code == 200, done.text
-    row = await team.assignment_uid(other, "bob", "partial_submissions")
-    [stored] = (await team.request_assignments(other, "owner", "GET", f"{row}/")).json()["partial_permissions"]
-    assert stored["filters"] == [query]
-    assert (await send(team, one, table, mode="replace")).json()["counts"] == {}
-
-
-async def test_oversized_cell_is_rejected(team: SharingTeam) -> None:
-    uid = await team.create_asset()
-    filters = msgspec.json.encode({"view_submissions": [{"_submitted_by": {"$in": names(12_000)}}]}).decode()
-    quoted = filters.replace('"', '""')
-    answer = await send(team, uid, f'user,permission,filters\nbob,partial_submissions,"{quoted}"\n')
-    reported = (
-        "These filters are too large: at most 64 KiB of JSON are taken for one assignment, with those that they imply "
-        "for other permissions."
-    )
-    assert (answer.status_code, answer.json()) == (400, {"line 2.filters.0.filters": [reported]})
 
 
 async def test_no_formulas_with_other_separators(team: SharingTeam) -> None:

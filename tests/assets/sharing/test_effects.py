@@ -2,14 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from fieldgate.permissions.rules import owner_permissions
 from tests.assets.sharing.sharing_team import PUBLIC, SharingTeam, last_segment, permission_url, user_url
 from tests.conftest import BASE_URL
 
-FORM = {"view_asset", "change_asset", "manage_asset"}
-SUBMISSIONS = {f"{verb}_submissions" for verb in ("add", "view", "change", "delete", "validate")}
 BY_BOB = {"_submitted_by": "bob"}
 
 
@@ -61,35 +57,6 @@ async def test_list_is_sorted_and_complete(team: SharingTeam) -> None:
     assert kept[0]["url"].endswith("/?format=json")
 
 
-@pytest.mark.parametrize(
-    ("asset_type", "expected"),
-    [("survey", FORM | SUBMISSIONS), ("block", FORM), ("template", FORM), ("collection", FORM | {"discover_asset"})],
-)
-async def test_manage_asset_by_type(team: SharingTeam, asset_type: str, expected: set[str]) -> None:
-    uid = await team.create_asset(asset_type)
-    await team.grant(uid, "bob", "manage_asset")
-    assert await team.permissions_of(uid, "bob") == expected
-
-
-async def test_contradicting_permissions_are_removed(team: SharingTeam) -> None:
-    uid = await team.create_asset()
-    await team.grant(uid, "bob", "manage_asset")
-    await team.grant(uid, "bob", "partial_submissions", partial_permissions=partial(("view_submissions", [BY_BOB])))
-    assert await team.permissions_of(uid, "bob") == {
-        "view_asset",
-        "change_asset",
-        "add_submissions",
-        "partial_submissions",
-    }
-    await team.grant(uid, "bob", "view_submissions")
-    assert await team.permissions_of(uid, "bob") == {
-        "view_asset",
-        "change_asset",
-        "add_submissions",
-        "view_submissions",
-    }
-
-
 async def test_partial_permissions(team: SharingTeam) -> None:
     uid = await team.create_asset()
     named = {"user": "bob", "permission": "partial_submissions"}
@@ -122,70 +89,6 @@ async def test_partial_permissions(team: SharingTeam) -> None:
 
 
 ASSET = {"view_asset", "change_asset"}
-
-
-@pytest.mark.parametrize(
-    ("removed", "left"),
-    [
-        ("view_asset", {"add_submissions"}),
-        ("change_asset", {"view_asset"} | SUBMISSIONS),
-        ("view_submissions", ASSET | {"add_submissions"}),
-        ("add_submissions", ASSET | SUBMISSIONS - {"add_submissions", "change_submissions"}),
-        ("change_submissions", ASSET | SUBMISSIONS - {"change_submissions"}),
-        ("delete_submissions", ASSET | SUBMISSIONS - {"delete_submissions"}),
-        ("validate_submissions", ASSET | SUBMISSIONS - {"validate_submissions"}),
-        ("manage_asset", ASSET | SUBMISSIONS),
-    ],
-)
-async def test_remove_dependent_permissions(team: SharingTeam, removed: str, left: set[str]) -> None:
-    uid = await team.create_asset()
-    await team.grant(uid, "bob", "manage_asset")
-    answer = await team.request_assignments(
-        uid, "owner", "DELETE", f"{await team.assignment_uid(uid, 'bob', removed)}/"
-    )
-    assert (answer.status_code, answer.content) == (204, b"")
-    assert await team.permissions_of(uid, "bob") == left
-
-
-@pytest.mark.parametrize(
-    ("removed", "left"),
-    [
-        ("view_asset", set()),
-        ("change_asset", {"view_asset", "discover_asset"}),
-        ("discover_asset", ASSET),
-        ("manage_asset", ASSET | {"discover_asset"}),
-    ],
-)
-async def test_remove_on_collection(team: SharingTeam, removed: str, left: set[str]) -> None:
-    uid = await team.create_asset("collection")
-    await team.grant(uid, "bob", "manage_asset", "discover_asset")
-    answer = await team.request_assignments(
-        uid, "owner", "DELETE", f"{await team.assignment_uid(uid, 'bob', removed)}/"
-    )
-    assert answer.status_code == 204
-    assert await team.permissions_of(uid, "bob") == left
-
-
-@pytest.mark.parametrize(
-    ("removed", "left"),
-    [
-        ("partial_submissions", {"view_asset", "add_submissions"}),
-        ("view_asset", {"add_submissions"}),
-    ],
-)
-async def test_remove_deletes_filters(team: SharingTeam, removed: str, left: set[str]) -> None:
-    uid = await team.create_asset()
-    given = partial(("change_submissions", [BY_BOB]))
-    await team.grant(uid, "bob", "partial_submissions", partial_permissions=given)
-    answer = await team.request_assignments(
-        uid, "owner", "DELETE", f"{await team.assignment_uid(uid, 'bob', removed)}/"
-    )
-    assert answer.status_code == 204
-    assert await team.permissions_of(uid, "bob") == left
-    other = partial(("view_submissions", [{"_id": 1}]))
-    await team.grant(uid, "bob", "partial_submissions", partial_permissions=other)
-    [row] = [row for row in await team.list_assignments(uid) if "partial_permissions" in row]
-    assert row["partial_permissions"] == other, "old filters are gone"
 
 
 async def test_replace_all(team: SharingTeam) -> None:
@@ -223,15 +126,6 @@ async def test_replace_all(team: SharingTeam) -> None:
     ]
     await team.service.store.enable_user("ann")
     assert await team.permissions_of(uid, "ann") == {"add_submissions"}, "disabled users are left alone"
-
-
-async def test_replace_is_atomic(team: SharingTeam) -> None:
-    uid = await team.create_shared_asset()
-    before = await team.snapshot(uid)
-    good = {"user": "bob", "permission": "view_asset"}
-    for bad in ({"user": "nobody", "permission": "view_asset"}, {"user": "owner", "permission": "view_asset"}):
-        assert (await team.request_assignments(uid, "owner", "POST", "bulk/", json=[good, bad])).status_code == 400
-    assert await team.snapshot(uid) == before
 
 
 async def test_inherited_permissions(team: SharingTeam) -> None:
@@ -299,20 +193,6 @@ async def test_disabled_user_is_not_listed(team: SharingTeam) -> None:
     assert await team.permissions_of(uid, "viewer") == set()
     assert (await team.request_assignments(uid, "owner", "GET", f"{row}/")).status_code == 404
     assert (await team.request_assignments(uid, "owner", "DELETE", f"{row}/")).status_code == 404
-
-
-async def test_labels_in_four_languages(team: SharingTeam) -> None:
-    messages: dict[str, set[str]] = {}
-    for asset_type in ("survey", "template", "block", "question", "empty", "collection"):
-        uid = await team.create_asset(asset_type)
-        for language in ("en", "fr", "es", "ar"):
-            rows = (await team.request_assignments(uid, "owner", "GET", headers={"Accept-Language": language})).json()
-            messages.setdefault(language, set()).update(row["label"] for row in rows)
-    assert "Manage project" in messages["en"]
-    assert all(len(labels) == len(messages["en"]) for labels in messages.values())
-    assert not messages["en"] & messages["fr"]
-    assert not messages["fr"] & messages["es"]
-    assert all(any("\u0600" <= letter <= "\u06ff" for letter in label) for label in messages["ar"])
 
 
 async def test_history(team: SharingTeam) -> None:

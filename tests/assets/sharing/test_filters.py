@@ -26,16 +26,6 @@ def grant_body(name: str, *filters: Any, verb: str = "view") -> dict[str, Any]:
     return {"user": name, "permission": PARTIAL, "partial_permissions": partial(*filters, verb=verb)}
 
 
-async def test_filters_keep_value_types(team: SharingTeam) -> None:
-    uid = await team.create_asset()
-    for value in (1, True, 1.5, "1", [1], [True]):
-        created = await team.request_assignments(uid, "owner", "POST", json=grant_body("bob", {"q": value}))
-        assert created.status_code == 201
-        row = await team.assignment_uid(uid, "bob", PARTIAL)
-        [stored] = (await team.request_assignments(uid, "owner", "GET", f"{row}/")).json()["partial_permissions"]
-        assert [(each, type(each)) for each in stored["filters"][0].values()] == [(value, type(value))]
-
-
 async def test_escaped_null_in_filter(team: SharingTeam) -> None:
     uid = await team.create_asset()
     created = await team.request_assignments(uid, "owner", "POST", json=grant_body("bob", {"q": "\\u0000"}))
@@ -95,20 +85,6 @@ async def test_filter_limits_across_entries(team: SharingTeam) -> None:
     assert (await team.request_assignments(uid, "owner", "POST", "bulk/", json=same)).status_code == 200, (
         "duplicates count once"
     )
-
-
-async def test_thousands_of_filters_are_refused(team: SharingTeam) -> None:
-    uid = await team.create_asset()
-    one = grant_body("bob", {"a": 1})
-    entries = {**one, "partial_permissions": partial({"a": 1}) * 40_000}
-    for sent in (
-        grant_body("bob", *({"n": each} for each in range(4_000))),
-        entries,
-        grant_body("bob", {"q": [0] * 1_000_000}),
-    ):
-        answer = await team.request_assignments(uid, "owner", "POST", "bulk/", json=[sent])
-        assert answer.status_code == 400
-    assert await team.permissions_of(uid, "bob") == set()
 
 
 async def test_history_has_filters_and_source(team: SharingTeam) -> None:

@@ -1,6 +1,7 @@
 """Transfer of all assets of a user, on SQLite and PostgreSQL."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -48,133 +49,101 @@ class TransferWorld:
             return list((await connection.execute(query.order_by(assignment_history.c.id))).all())
 
 
-async def test_transfer_moves_ownership_and_keeps_other_assignments(start: StartService, database_url: str) -> None:
+@pytest.fixture
+async def scene(start: StartService, database_url: str) -> AsyncIterator[TransferWorld]:
     async with start(database_url=database_url) as service:
         scene = TransferWorld(service)
         await scene.set_up()
-        grant = scene.world.grant
-        await grant(scene.amina, scene.survey, "partial_submissions")
-        await grant(scene.amina, scene.block, "view_asset")
-        await grant(scene.amina, scene.other, "view_asset")
-        await grant(scene.zoe, scene.collection, "change_asset")
-        kept = await scene.assignments_of(scene.zoe)
-        before = await scene.owners()
-        preview = await scene.transfer(scene.amina, dry_run=True)
-        assert (await scene.owners(), await scene.assignments_of(scene.zoe)) == (before, kept)
-        assert await scene.history(scene.survey) == []
-        done = await scene.transfer(scene.amina)
-        assert {**preview, "dry_run": False} == done
-        assert (done["count"], done["asset_types"]) == (3, {"block": 1, "collection": 1, "survey": 1})
-        moved = {each.id: scene.amina.id for each in (scene.collection, scene.survey, scene.block)}
-        assert await scene.owners() == {**before, **moved}
-        assert await scene.assignments_of(scene.amina) == {(scene.other.id, "view_asset")}
-        assert await scene.assignments_of(scene.zoe) == kept
-        assert done["assignments_removed"] == 3  # partial_submissions and view_asset, and view_asset of the block
-        for asset in (scene.collection, scene.survey, scene.block):
-            statuses = [
-                (await service.get(asset.path, headers=user.headers)).status_code
-                for user in (scene.amina, scene.omar, scene.zoe)
-            ]
-            assert statuses == [200, 404, 404 if asset is scene.block else 200]
-        assert (await scene.transfer(scene.amina))["count"] == 0
+        yield scene
 
 
-async def test_history_of_a_transfer(start: StartService, database_url: str) -> None:
-    async with start(database_url=database_url) as service:
-        scene = TransferWorld(service)
-        await scene.set_up()
-        await scene.world.grant(scene.amina, scene.survey, "partial_submissions")
-        await scene.transfer(scene.amina)
-        owner = rules.owner_permissions("survey")
-        entries = await scene.history(scene.survey)
-        assert {(row.act, row.made_by) for row in entries} == {("transfer", scene.root.id)}
-        effects = {(row.user_id, row.permission, row.what) for row in entries}
-        assert len(effects) == len(entries)
-        assert effects == {
-            *((scene.omar.id, each, "removed") for each in owner),
-            *((scene.amina.id, each, "granted") for each in owner - {"view_asset"}),
-            (scene.amina.id, PARTIAL, "removed"),
-        }
-        shown = await service.get(f"{scene.survey.path}permission-assignments/history/", headers=scene.amina.headers)
-        assert shown.json()["count"] == len(entries)
-        assert await scene.history(scene.other) == []
+async def test_transfer_moves_ownership_and_keeps_other_assignments(scene: TransferWorld) -> None:
+    grant = scene.world.grant
+    await grant(scene.amina, scene.survey, "partial_submissions")
+    await grant(scene.amina, scene.block, "view_asset")
+    await grant(scene.amina, scene.other, "view_asset")
+    await grant(scene.zoe, scene.collection, "change_asset")
+    kept = await scene.assignments_of(scene.zoe)
+    before = await scene.owners()
+    preview = await scene.transfer(scene.amina, dry_run=True)
+    assert (await scene.owners(), await scene.assignments_of(scene.zoe)) == (before, kept)
+    assert await scene.history(scene.survey) == []
+    done = await scene.transfer(scene.amina)
+    assert {**preview, "dry_run": False} == done
+    assert (done["count"], done["asset_types"]) == (3, {"block": 1, "collection": 1, "survey": 1})
+    moved = {each.id: scene.amina.id for each in (scene.collection, scene.survey, scene.block)}
+    assert await scene.owners() == {**before, **moved}
+    assert await scene.assignments_of(scene.amina) == {(scene.other.id, "view_asset")}
+    assert await scene.assignments_of(scene.zoe) == kept
+    assert done["assignments_removed"] == 3  # partial_submissions and view_asset, and view_asset of the block
+    for asset in (scene.collection, scene.survey, scene.block):
+        statuses = [
+            (await scene.service.get(asset.path, headers=user.headers)).status_code
+            for user in (scene.amina, scene.omar, scene.zoe)
+        ]
+        assert statuses == [200, 404, 404 if asset is scene.block else 200]
+    assert (await scene.transfer(scene.amina))["count"] == 0
 
 
-async def test_former_owner_keeps_what_a_collection_of_others_passes_down(
-    start: StartService, database_url: str
-) -> None:
-    async with start(database_url=database_url) as service:
-        scene = TransferWorld(service)
-        await scene.set_up()
-        shelf = await scene.world.create_asset(scene.zoe, "collection")
-        inside = await scene.world.create_asset(scene.omar, "survey", shelf)
-        await scene.world.grant(scene.omar, shelf, "view_asset")
-        await scene.transfer(scene.amina)
-        assert (await service.get(inside.path, headers=scene.omar.headers)).status_code == 200
-        assert (await service.request("DELETE", inside.path, headers=scene.omar.headers)).status_code == 403
+async def test_history_of_a_transfer(scene: TransferWorld) -> None:
+    await scene.world.grant(scene.amina, scene.survey, "partial_submissions")
+    await scene.transfer(scene.amina)
+    owner = rules.owner_permissions("survey")
+    entries = await scene.history(scene.survey)
+    assert {(row.act, row.made_by) for row in entries} == {("transfer", scene.root.id)}
+    effects = {(row.user_id, row.permission, row.what) for row in entries}
+    assert len(effects) == len(entries)
+    assert effects == {
+        *((scene.omar.id, each, "removed") for each in owner),
+        *((scene.amina.id, each, "granted") for each in owner - {"view_asset"}),
+        (scene.amina.id, PARTIAL, "removed"),
+    }
+    shown = await scene.service.get(f"{scene.survey.path}permission-assignments/history/", headers=scene.amina.headers)
+    assert shown.json()["count"] == len(entries)
+    assert await scene.history(scene.other) == []
 
 
-async def test_transfer_while_assets_are_shared_and_created(start: StartService, database_url: str) -> None:
+async def test_former_owner_keeps_what_a_collection_of_others_passes_down(scene: TransferWorld) -> None:
+    shelf = await scene.world.create_asset(scene.zoe, "collection")
+    inside = await scene.world.create_asset(scene.omar, "survey", shelf)
+    await scene.world.grant(scene.omar, shelf, "view_asset")
+    await scene.transfer(scene.amina)
+    assert (await scene.service.get(inside.path, headers=scene.omar.headers)).status_code == 200
+    assert (await scene.service.request("DELETE", inside.path, headers=scene.omar.headers)).status_code == 403
+
+
+async def test_transfer_while_assets_are_shared_and_created(scene: TransferWorld) -> None:
     """Whatever comes first: afterwards the new owner has no assignments on own assets, as for every owner."""
-    async with start(database_url=database_url) as service:
-        scene = TransferWorld(service)
-        await scene.set_up()
-        surveys = [await scene.world.create_asset(scene.omar, "survey", scene.collection) for _ in range(4)]
+    surveys = [await scene.world.create_asset(scene.omar, "survey", scene.collection) for _ in range(4)]
 
-        async def share(asset: WorldAsset) -> int:
-            body = {"user": scene.amina.username, "permission": "view_asset"}
-            path = f"{asset.path}permission-assignments/"
-            return (await service.client.post(path, json=body, headers=scene.root.headers)).status_code
+    async def share(asset: WorldAsset) -> int:
+        body = {"user": scene.amina.username, "permission": "view_asset"}
+        path = f"{asset.path}permission-assignments/"
+        return (await scene.service.client.post(path, json=body, headers=scene.root.headers)).status_code
 
-        async def create() -> int:
-            answer = await service.client.post("/api/v2/assets/", json={"name": "New"}, headers=scene.omar.headers)
-            return answer.status_code
+    async def create() -> int:
+        answer = await scene.service.client.post("/api/v2/assets/", json={"name": "New"}, headers=scene.omar.headers)
+        return answer.status_code
 
-        results = await asyncio.gather(
-            *(share(asset) for asset in surveys), scene.transfer(scene.amina), *(create() for _ in range(3))
-        )
-        moved = results[len(surveys)]
-        assert isinstance(moved, dict)
-        assert all(status in (201, 400, 409) for status in results if isinstance(status, int)), results
-        owners = await scene.owners()
-        own = {asset_id for asset_id, owner_id in owners.items() if owner_id == scene.amina.id}
-        assert len(own) == moved["count"] >= len(surveys) + 3
-        assert not {asset_id for asset_id, _ in await scene.assignments_of(scene.amina)} & own
-
-
-async def test_transfer_from_a_disabled_user_and_back(start: StartService) -> None:
-    async with start() as service:
-        scene = TransferWorld(service)
-        await scene.set_up()
-        await scene.world.disable(scene.omar)
-        assert (await scene.transfer(scene.amina))["count"] == 3
-        assert await scene.assignments_of(scene.amina) == set()
+    results = await asyncio.gather(
+        *(share(asset) for asset in surveys), scene.transfer(scene.amina), *(create() for _ in range(3))
+    )
+    moved = results[len(surveys)]
+    assert isinstance(moved, dict)
+    assert all(status in (201, 400, 409) for status in results if isinstance(status, int)), results
+    owners = await scene.owners()
+    own = {asset_id for asset_id, owner_id in owners.items() if owner_id == scene.amina.id}
+    assert len(own) == moved["count"] >= len(surveys) + 3
+    assert not {asset_id for asset_id, _ in await scene.assignments_of(scene.amina)} & own
 
 
 @pytest.mark.parametrize("to", ["nobody", "AnonymousUser", "", "omar itself", "disabled", "https://x/api/v2/assets/a/"])
-async def test_refused_transfers_change_nothing(start: StartService, to: str) -> None:
-    async with start() as service:
-        scene = TransferWorld(service)
-        await scene.set_up()
-        await scene.world.disable(scene.zoe)
-        name = {"omar itself": scene.omar.username, "disabled": scene.zoe.username}.get(to, to)
-        before = await scene.owners()
-        for query in ("", "?dry_run"):
-            path = f"/api/v2/users/{scene.omar.username}/transfer/{query}"
-            answer = await service.client.post(path, json={"to": name}, headers=scene.root.headers)
-            assert (answer.status_code, list(answer.json())) == (400, ["to"])
-        assert await scene.owners() == before
-
-
-async def test_only_superusers_transfer(start: StartService) -> None:
-    async with start() as service:
-        scene = TransferWorld(service)
-        await scene.set_up()
-        body = {"to": scene.amina.username}
-        for caller, status in ((scene.omar, 403), (scene.amina, 403)):
-            for name in (scene.omar.username, "nobody"):
-                path = f"/api/v2/users/{name}/transfer/"
-                assert (await service.client.post(path, json=body, headers=caller.headers)).status_code == status
-        for name in ("nobody", "AnonymousUser"):
-            path = f"/api/v2/users/{name}/transfer/"
-            assert (await service.client.post(path, json=body, headers=scene.root.headers)).status_code == 404
+async def test_refused_transfers_change_nothing(scene: TransferWorld, to: str) -> None:
+    await scene.world.disable(scene.zoe)
+    name = {"omar itself": scene.omar.username, "disabled": scene.zoe.username}.get(to, to)
+    before = await scene.owners()
+    for query in ("", "?dry_run"):
+        path = f"/api/v2/users/{scene.omar.username}/transfer/{query}"
+        answer = await scene.service.client.post(path, json={"to": name}, headers=scene.root.headers)
+        assert (answer.status_code, list(answer.json())) == (400, ["to"])
+    assert await scene.owners() == before

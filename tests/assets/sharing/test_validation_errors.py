@@ -29,13 +29,6 @@ def no_permission(given: str) -> str:
     return f"“{given}” is not a permission: enter the address of one, or a codename."
 
 
-def deep(levels: int) -> dict[str, Any]:
-    value: dict[str, Any] = {}
-    for _ in range(levels):
-        value = {"a": value}
-    return value
-
-
 # (request, invalid field, message)
 ONE: list[tuple[dict[str, Any], str, str]] = [
     ({"permission": VIEW}, "user", REQUIRED),
@@ -281,47 +274,3 @@ async def test_invalid_clone_requests(team: SharingTeam) -> None:
     assert refused.status_code == 400
     assert "add_submissions cannot be assigned on an asset of this type." in refused.json()["permission"]
     assert {last_segment(row["user"]) for row in await team.list_assignments(block)} == {"owner"}
-
-
-async def test_fields_of_wrong_type(team: SharingTeam) -> None:
-    """`username` and `clone_from` must be strings, in JSON or in a form."""
-    uid, other = await team.create_shared_asset(), await team.create_asset()
-    before = await team.snapshot(uid)
-    for method, rest, field in (("DELETE", "bulk/", "username"), ("PATCH", "clone/", "clone_from")):
-        for value in (None, 5, 1.5, True, [], ["viewer"], {}, {"uid": other}):
-            answer = await team.request_assignments(uid, "manager", method, rest, json={field: value})
-            assert answer.status_code == 400, (field, value, answer.text)
-            assert list(answer.json()) == [field]
-            assert all(isinstance(each, str) for each in answer.json()[field])
-        others: tuple[Any, ...] = ([], "viewer", 5, None)
-        for body in others:
-            answer = await team.request_assignments(uid, "manager", method, rest, json=body)
-            assert answer.status_code == 400, (field, body, answer.text)
-        broken = await team.request_assignments(
-            uid, "manager", method, rest, content=b"{", headers={"Content-Type": "application/json"}
-        )
-        assert broken.status_code == 400
-    assert await team.snapshot(uid) == before
-    assert (
-        await team.request_assignments(uid, "manager", "DELETE", "bulk/", data={"username": "viewer"})
-    ).status_code == 204
-    assert await team.permissions_of(uid, "viewer") == set()
-    cloned = await team.request_assignments(uid, "boss", "PATCH", "clone/", data={"clone_from": other})
-    assert cloned.status_code == 200, cloned.text
-    assert await team.permissions_of(uid, "editor") == set()
-
-
-async def test_clone_authorization(team: SharingTeam) -> None:
-    uid, source, hidden = (
-        await team.create_shared_asset(),
-        await team.create_shared_asset(),
-        await team.create_asset(owner="ann"),
-    )
-    before = await team.snapshot(uid)
-    for caller, given, status in (
-        ("editor", source, 403), ("viewer", source, 403), ("stranger", source, 404), ("", source, 401),
-        ("manager", hidden, 404), ("owner", hidden, 404),
-    ):  # fmt: skip
-        answer = await team.request_assignments(uid, caller, "PATCH", "clone/", json={"clone_from": given})
-        assert answer.status_code == status, (caller, answer.text)
-    assert await team.snapshot(uid) == before
