@@ -10,13 +10,19 @@ import msgspec
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.assets.asset_types import COLLECTION, EMPTY, FORM_TYPES, SURVEY
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found, authorize_row
 from fieldgate.assets.content_checking import CheckedContent, ContentChecker, ContentToCheck
-from fieldgate.assets.names import strip_control_characters
 from fieldgate.assets.sharing.changes import apply_type_change
 from fieldgate.assets.sharing.store import AssignmentStore
-from fieldgate.assets.store import TOPIC, AssetStore, NewAsset, NewVersion, summarize_collection
+from fieldgate.assets.store import (
+    TOPIC,
+    AssetStore,
+    NewAsset,
+    NewVersion,
+    strip_control_characters,
+    summarize_collection,
+)
+from fieldgate.assets.tables import COLLECTION, EMPTY, FORM_TYPES, SURVEY
 from fieldgate.assets.write_schemas import (
     MAX_NAME_CHARS,
     MAX_TAG_CHARS,

@@ -7,8 +7,7 @@ from typing import Any
 from fieldgate.assets.content_sheets import TRANSLATED_KEYS
 from fieldgate.assets.expression_text import expression_text
 from fieldgate.assets.form_schemas import DiffCount, FieldChange, FormChange
-from fieldgate.assets.form_texts import LabelFinder, clip, text_in
-from fieldgate.assets.question_type_names import type_name
+from fieldgate.assets.form_texts import LabelFinder, clip, text_in, type_name
 from fieldgate.assets.version_diff import ChangedField, ContentChange
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate

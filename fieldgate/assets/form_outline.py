@@ -11,8 +11,7 @@ import msgspec
 
 from fieldgate.assets.expression_text import expression_text
 from fieldgate.assets.form_schemas import ChoiceRecord, ConditionKind, ConditionRecord, QuestionKind, QuestionRecord
-from fieldgate.assets.form_texts import LabelFinder, clip, text_in
-from fieldgate.assets.question_type_names import type_name
+from fieldgate.assets.form_texts import LabelFinder, clip, text_in, type_name
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 

@@ -7,8 +7,8 @@ from sqlalchemy import ColumnElement, String, and_, column, exists, func, not_, 
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import users
 from fieldgate.assets.authorization import effective_user_id
-from fieldgate.assets.names import name_key
 from fieldgate.assets.search_query import SearchAnd, SearchExpression, SearchNot, SearchOr, SearchTerm
+from fieldgate.assets.store import name_key
 from fieldgate.assets.tables import assets
 from fieldgate.assets.visibility_sql import collection_is_visible
 from fieldgate.identity import Caller

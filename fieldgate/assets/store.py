@@ -1,7 +1,10 @@
 """SQL for assets and their versions."""
 
+import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
+from xml.sax.saxutils import escape
 
 import msgspec
 from sqlalchemy import ColumnElement, Row, Select, and_, case, func, literal, not_, or_, select
@@ -11,9 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets import visibility_sql
 from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, effective_user_id
-from fieldgate.assets.names import name_key
 from fieldgate.assets.tables import assets, assignments, files, versions
-from fieldgate.assets.xform_title import set_title
 from fieldgate.db import Database, DataVersions, RowPage, new_uid, now, paginate
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
@@ -335,3 +336,26 @@ def _version_row(asset_id: int, number: int, version: NewVersion) -> dict[str, A
 def _with_name_key(values: dict[str, Any]) -> dict[str, Any]:
     """Add the key of a new name, for search and sort order."""
     return values | {"name_key": name_key(values["name"])} if "name" in values else values
+
+
+# Characters that XML does not allow, and invisible control characters.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def strip_control_characters(name: str) -> str:
+    return _CONTROL.sub(" ", name).strip()
+
+
+def name_key(name: str) -> str:
+    """Return a key that ignores case and the encoding of accents: `École`, `école` and `ÉCOLE` have the same key."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+_TITLE = re.compile(r"<h:title(?:/>|>[^<]*</h:title>)")
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def set_title(xform: str, title: str) -> str:
+    """The XForm with another title. The first title is the one in the head: in texts the tag would be escaped."""
+    element = f"<h:title>{escape(_NOT_XML.sub('', title))}</h:title>"
+    return _TITLE.sub(lambda _: element, xform, count=1)

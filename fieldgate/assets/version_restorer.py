@@ -9,12 +9,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, Text, and_, cast, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.assets.asset_types import effective_type
 from fieldgate.assets.authorization import asset_not_found, authorize_row
 from fieldgate.assets.sharing.changes import apply_type_change
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import TOPIC, AssetStore
-from fieldgate.assets.tables import versions
+from fieldgate.assets.tables import effective_type, versions
 from fieldgate.db import Database, DataVersions
 from fieldgate.errors import BadRequest, NotFound
 from fieldgate.i18n.messages import Message

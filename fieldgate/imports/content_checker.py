@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.assets.asset_types import FORM_TYPES, effective_type
 from fieldgate.assets.content_checking import CheckedContent, ContentToCheck
+from fieldgate.assets.tables import FORM_TYPES, effective_type
 from fieldgate.assets.write_schemas import FormIssue
 from fieldgate.errors import PayloadTooLarge, Problem, ServiceUnavailable
 from fieldgate.i18n.languages import Language

@@ -7,12 +7,12 @@ import msgspec
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.assets.asset_types import effective_type as _effective_type
 from fieldgate.assets.authorization import allowed_permissions_of_user
 from fieldgate.assets.sharing.changes import apply_type_change
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import TOPIC as ASSETS
 from fieldgate.assets.store import AssetStore, NewAsset, NewVersion, summarize_collection
+from fieldgate.assets.tables import effective_type as _effective_type
 from fieldgate.db import Database
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User

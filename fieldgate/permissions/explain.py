@@ -13,10 +13,9 @@ import msgspec
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL, implied
-from fieldgate.permissions.effects import EffectKind
+from fieldgate.permissions.effects import EffectKind, not_for_public_message, not_for_type_message
 from fieldgate.permissions.rules import PUBLIC_ASSIGNABLE, PermissionState
 from fieldgate.permissions.submission_filters import ANY_SUBMISSIONS, Filters
-from fieldgate.permissions.violations import not_for_public_message, not_for_type_message
 
 
 class Rule(Enum):

@@ -12,9 +12,9 @@ from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME
+from fieldgate.permissions.effects import not_for_type_message
 from fieldgate.permissions.schemas import EffectsFilters, EffectsRecord, PermissionRecord, WhatIfQuery, WhatIfRecord
 from fieldgate.permissions.serializers import effects_record, encoded_permissions, what_if_record
-from fieldgate.permissions.violations import not_for_type_message
 from fieldgate.permissions.what_if import name_errors, removal_errors, unknown_permission_message
 
 TAG = "Permissions"

@@ -20,14 +20,16 @@ import msgspec
 
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions.catalogue import ADD, BY_CODENAME, PARTIAL, implied
-from fieldgate.permissions.effects import Effect, EffectKind, EffectReason
-from fieldgate.permissions.submission_filters import Filters, filters_equal, required_filters
-from fieldgate.permissions.violations import (
+from fieldgate.permissions.effects import (
+    Effect,
+    EffectKind,
+    EffectReason,
     RuleViolation,
     contradiction_message,
     not_for_public_message,
     not_for_type_message,
 )
+from fieldgate.permissions.submission_filters import Filters, filters_equal, required_filters
 
 Codenames = frozenset[str]
 

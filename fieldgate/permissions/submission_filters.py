@@ -7,7 +7,7 @@ import msgspec
 
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.permissions.catalogue import ADD, PARTIAL, implied
-from fieldgate.permissions.violations import RuleViolation
+from fieldgate.permissions.effects import RuleViolation
 
 Filter = Mapping[str, Any]
 Filters = Mapping[str, tuple[Filter, ...]]  # by codename; a submission has to match one of them

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL, implied
+from fieldgate.permissions.effects import contradiction_message, not_for_type_message
 from fieldgate.permissions.rules import Codenames, PermissionState, RuleOutcome
 from fieldgate.permissions.submission_filters import ANY_SUBMISSIONS
-from fieldgate.permissions.violations import contradiction_message, not_for_type_message
 
 
 def change(held: Codenames, *, assigned: Collection[str], removed: Collection[str], asset_type: str) -> RuleOutcome:

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.accounts.tables import PUBLIC_USER_ID, PUBLIC_USERNAME
-from fieldgate.assets.assignments import Assignment, AssignmentScope
+from fieldgate.assets.authorization import Assignment, AssignmentScope
 from fieldgate.assets.store import TOPIC, AssetStore, NewAsset
 from fieldgate.assets.tables import assets, assignments
 from fieldgate.db import new_uid, now

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from fieldgate.assets.asset_lists import AssetLists, AssetPage
-from fieldgate.assets.list_sql import AssetSearch
+from fieldgate.assets.asset_lists import AssetLists, AssetPage, AssetSearch
 from fieldgate.assets.search_query import parse_search
 from fieldgate.assets.sharing.transfer import OwnershipStore, Transfer
 from fieldgate.assets.store import TOPIC

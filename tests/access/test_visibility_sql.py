@@ -3,7 +3,7 @@
 import pytest
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID
-from fieldgate.assets.assignments import AssignmentScope
+from fieldgate.assets.authorization import AssignmentScope
 from fieldgate.permissions import rules
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldAsset, WorldUser, generate_world
 from tests.conftest import StartService, nightly_only

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.assets.form_outline import FormOutline
-from fieldgate.assets.form_texts import language_code, preferred_language
-from fieldgate.assets.question_type_names import TYPE_NAMES, type_name
+from fieldgate.assets.form_texts import TYPE_NAMES, language_code, preferred_language, type_name
 from fieldgate.i18n.languages import Language
 from fieldgate.imports.xlsform.question_types import (
     FILE_SELECT_TYPES,

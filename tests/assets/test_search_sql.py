@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from fieldgate.assets.names import name_key
+from fieldgate.assets.store import name_key
 from fieldgate.assets.tables import assets
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldUser, generate_world
 from tests.assets.search_expressions import matches, random_expression, to_text

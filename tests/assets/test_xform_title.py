@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.assets.xform_title import set_title
+from fieldgate.assets.store import set_title
 
 XFORM = (
     '<?xml version="1.0"?><h:html xmlns:h="http://www.w3.org/1999/xhtml"><h:head><h:title>{title}</h:title></h:head>'

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
-from fieldgate.permissions.effects import EffectKind
+from fieldgate.permissions.effects import EffectKind, RuleViolation
 from fieldgate.permissions.rules import PermissionState, RuleOutcome
 from fieldgate.permissions.submission_filters import PARTIALLY_GRANTABLE
-from fieldgate.permissions.violations import RuleViolation
 from tests.permissions.test_catalogue import TABLE
 
 FORM_PERMISSIONS = {"view_asset", "change_asset", "manage_asset"}

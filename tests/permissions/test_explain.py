@@ -10,12 +10,12 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.effects import RuleViolation
 from fieldgate.permissions.explain import GRANTING_RULES, Explanation, MatchedRule, Need, Rule, explain
 from fieldgate.permissions.rules import PermissionState
 from fieldgate.permissions.schemas import MatchedRecord
 from fieldgate.permissions.serializers import explanation_record
 from fieldgate.permissions.submission_filters import ANY_SUBMISSIONS
-from fieldgate.permissions.violations import RuleViolation
 from tests.permissions.permission_strategies import ASSIGNABLE, INVALID_CODENAMES, reachable_states
 from tests.permissions.test_catalogue import TABLE
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
-from fieldgate.permissions.effects import Effect, EffectKind, EffectReason
+from fieldgate.permissions.effects import Effect, EffectKind, EffectReason, RuleViolation
 from fieldgate.permissions.rules import PermissionState, RuleOutcome
 from fieldgate.permissions.submission_filters import (
     ANY_SUBMISSIONS,
@@ -17,7 +17,6 @@ from fieldgate.permissions.submission_filters import (
     filters_json_size,
     with_implied_filters,
 )
-from fieldgate.permissions.violations import RuleViolation
 from tests.permissions.permission_strategies import (
     ASSIGNABLE,
     PUBLIC_PERMISSIONS,

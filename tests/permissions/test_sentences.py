@@ -11,9 +11,14 @@ from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL
 from fieldgate.permissions.effects import _EFFECT_MESSAGES, Effect, EffectKind, EffectReason
 from fieldgate.permissions.explain import MatchedRule, Need, Rule
-from fieldgate.permissions.filter_sentences import describe_submissions
 from fieldgate.permissions.labels import replace_codenames, short_label
-from fieldgate.permissions.sentences import access_sentence, effect_reason, need_sentence, rule_sentence
+from fieldgate.permissions.sentences import (
+    access_sentence,
+    describe_submissions,
+    effect_reason,
+    need_sentence,
+    rule_sentence,
+)
 from fieldgate.permissions.submission_filters import with_implied_filters
 from tests.permissions.permission_strategies import ASSIGNABLE, partial_filters
 

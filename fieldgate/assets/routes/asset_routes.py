@@ -9,17 +9,17 @@ from typing import Any
 from msgspec import Raw
 from sqlalchemy import Row
 
-from fieldgate.assets.asset_lists import AssetLists
-from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found
-from fieldgate.assets.list_sql import LIST_TOPICS, AssetSearch, audience_key
-from fieldgate.assets.routes.deployment_fields import (
+from fieldgate.assets.asset_lists import LIST_TOPICS, AssetLists, AssetSearch
+from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found, audience_key
+from fieldgate.assets.routes.asset_records import (
     NOT_DEPLOYED,
     NOT_DEPLOYED_DETAIL,
+    ListEncoder,
     detail_fields,
     list_fields,
+    permission_records,
+    record_fields,
 )
-from fieldgate.assets.routes.list_records import ListEncoder
-from fieldgate.assets.routes.record_fields import permission_records, record_fields
 from fieldgate.assets.schemas import (
     ASSETS_PATH,
     AssetDetail,

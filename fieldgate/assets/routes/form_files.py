@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from functools import partial
 
 from fieldgate.assets.authorization import AssetAuthorizer, asset_not_found
-from fieldgate.assets.routes.deployment_fields import XFORM_TYPES
+from fieldgate.assets.routes.asset_records import XFORM_TYPES
 from fieldgate.assets.routes.version_routes import xform_response
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.workbook_downloads import MEDIA_TYPES, WorkbookFile, WorkbookWriter, as_workbook

@@ -5,8 +5,8 @@ from typing import Any
 from sqlalchemy import Row
 
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found
+from fieldgate.assets.routes.asset_records import XFORM_TYPES
 from fieldgate.assets.routes.asset_routes import ASSET_EXAMPLE, TAG
-from fieldgate.assets.routes.deployment_fields import XFORM_TYPES
 from fieldgate.assets.schemas import ASSETS_PATH, VersionDetail, VersionRecord, asset_path
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_restorer import VersionRestorer

@@ -16,6 +16,7 @@ from fieldgate.http.request.references import InvalidReference, ReferenceKind, p
 from fieldgate.http.request.validation import NULL_CHARACTERS, parse_struct
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL
+from fieldgate.permissions.effects import RuleViolation
 from fieldgate.permissions.submission_filters import (
     MAX_FILTER_BYTES,
     MAX_FILTERS,
@@ -26,7 +27,6 @@ from fieldgate.permissions.submission_filters import (
     too_many_filters_message,
     with_implied_filters,
 )
-from fieldgate.permissions.violations import RuleViolation
 
 MAX_ITEMS = 20_000  # in one list or table
 

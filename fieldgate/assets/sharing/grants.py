@@ -9,8 +9,13 @@ from typing import ParamSpec, TypeVar
 import msgspec
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID
-from fieldgate.assets.assignments import Assignment, AssignmentScope
-from fieldgate.assets.authorization import AuthorizedAsset, allowed_permissions, authorize_scope
+from fieldgate.assets.authorization import (
+    Assignment,
+    AssignmentScope,
+    AuthorizedAsset,
+    allowed_permissions,
+    authorize_scope,
+)
 from fieldgate.db.uid import uid_from_int
 from fieldgate.identity import Caller
 from fieldgate.overload import run_in_thread_if

@@ -10,10 +10,9 @@ from fieldgate.errors import ValidationError
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
-from fieldgate.permissions.effects import Effect, EffectKind
+from fieldgate.permissions.effects import Effect, EffectKind, RuleViolation
 from fieldgate.permissions.rules import PermissionState, RuleOutcome
 from fieldgate.permissions.submission_filters import Filter, Filters, filters_json_size
-from fieldgate.permissions.violations import RuleViolation
 
 MAX_ERRORS = 100  # reported for one request
 MAX_WRITTEN_FILTER_BYTES = 64 * 1024**2  # 64 MiB, per request

@@ -6,7 +6,7 @@ from typing import Any
 from fieldgate.http.internal_api import APIResponse, InternalAPI
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage, translate
-from fieldgate.permissions.filter_sentences import list_names
+from fieldgate.permissions.sentences import list_names
 from fieldgate.web.page_views import (
     FormErrors,
     FormKey,

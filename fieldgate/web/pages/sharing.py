@@ -10,8 +10,8 @@ from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.languages import Language
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL, implied
-from fieldgate.permissions.filter_sentences import describe_submissions
 from fieldgate.permissions.labels import short_label
+from fieldgate.permissions.sentences import describe_submissions
 from fieldgate.permissions.submission_filters import PARTIALLY_GRANTABLE
 from fieldgate.web.page_views import FormKey, FormState, Page, PageForm, PageView
 from fieldgate.web.pages import sharing_forms

@@ -8,7 +8,7 @@ import msgspec
 from fieldgate.errors import BadRequest
 from fieldgate.http.request.body_parsing import decode_json
 from fieldgate.i18n.messages import Message
-from fieldgate.permissions.filter_sentences import SUBMITTED_BY
+from fieldgate.permissions.sentences import SUBMITTED_BY
 from fieldgate.permissions.submission_filters import PARTIALLY_GRANTABLE, Filters
 
 DEFAULT_ACTION = "view_submissions"

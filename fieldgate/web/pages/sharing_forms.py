@@ -13,9 +13,9 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL, implied
-from fieldgate.permissions.filter_sentences import isolate
 from fieldgate.permissions.labels import replace_codenames
 from fieldgate.permissions.rules import Codenames
+from fieldgate.permissions.sentences import isolate
 from fieldgate.settings import Settings
 from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Redirect, SubmittedForm, Undo
 from fieldgate.web.pages.sharing_filters import read_fields, to_partial_permissions

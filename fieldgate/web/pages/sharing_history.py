@@ -8,7 +8,7 @@ from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions.catalogue import implied
-from fieldgate.permissions.filter_sentences import isolate, join_list
+from fieldgate.permissions.sentences import isolate, join_list
 from fieldgate.web.page_views import Page
 from fieldgate.web.pages.sharing_people import (
     PERMISSION_ORDER,

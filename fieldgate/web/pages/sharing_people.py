@@ -10,9 +10,8 @@ from fieldgate.i18n.collation import collation_key
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions.catalogue import PARTIAL, implied
-from fieldgate.permissions.filter_sentences import isolate
 from fieldgate.permissions.labels import short_label
-from fieldgate.permissions.sentences import access_sentence
+from fieldgate.permissions.sentences import access_sentence, isolate
 from fieldgate.permissions.submission_filters import Filters
 
 PUBLIC_USERNAME = "AnonymousUser"

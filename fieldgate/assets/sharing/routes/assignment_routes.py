@@ -7,8 +7,8 @@ from functools import partial
 
 from msgspec import Raw
 
-from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.assets.list_sql import LIST_TOPICS, audience_key
+from fieldgate.assets.asset_lists import LIST_TOPICS
+from fieldgate.assets.authorization import AssetAuthorizer, audience_key
 from fieldgate.assets.schemas import AssignmentRecord
 from fieldgate.assets.sharing.changes import SharingChange, apply_and_reload, apply_change
 from fieldgate.assets.sharing.grant_parsing import parse_assignment

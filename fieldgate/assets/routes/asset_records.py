@@ -1,0 +1,247 @@
+"""Records of assets as JSON, in lists and of a single asset.
+
+Fieldgate stores forms; it does not deploy them and has no submissions. Clients of KoboToolbox need the keys
+nevertheless, so they get the values of a form that was never deployed.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from msgspec import Raw, json
+from sqlalchemy import Row
+
+from fieldgate.accounts.schemas import user_path
+from fieldgate.accounts.tables import PUBLIC_USER_ID, PUBLIC_USERNAME
+from fieldgate.assets.asset_lists import AssetPage, ListedAsset, StoredGrant, decode_grants
+from fieldgate.assets.authorization import AssignmentScope, effective_user_id
+from fieldgate.assets.schemas import (
+    ASSETS_PATH,
+    AccessType,
+    AssetRecord,
+    AssignmentRecord,
+    ChildrenRecord,
+    DeployedVersions,
+    DownloadRecord,
+    asset_path,
+)
+from fieldgate.assets.sharing.grants import AssetGrants, Grantee, StoredAssignment
+from fieldgate.assets.sharing.serializers import assignment_records
+from fieldgate.assets.sharing.store import decode_filters
+from fieldgate.assets.visibility_sql import DISCOVERABLE, VIEW
+from fieldgate.db import Timestamp
+from fieldgate.http.response.links import Link, encode
+from fieldgate.i18n.languages import Language
+from fieldgate.identity import Caller
+
+XFORM_TYPES = ("survey", "template")
+WORKBOOK_TYPES = ("survey", "template", "block", "question")
+
+NOT_DEPLOYED: dict[str, Any] = {
+    "has_deployment": False,
+    "deployment__active": False,
+    "deployment__submission_count": 0,
+    "deployment__last_submission_time": None,
+    "deployment__encrypted": False,
+    "deployment__uuid": None,
+    "deployed_version_id": None,
+    "date_deployed": None,
+    "subscribers_count": 0,
+    "data_sharing": {},
+    "export_settings": [],
+}
+NOT_DEPLOYED_DETAIL: dict[str, Any] = {
+    "deployed_versions": DeployedVersions(0, None, None, []),
+    "deployment__links": {},
+    "deployment__data_download_links": {},
+    "files": [],
+    "project_ownership": None,
+    "analysis_form_json": {"additional_fields": []},
+    "advanced_features": {},
+    "report_styles": {},
+    "report_custom": {},
+    "map_styles": {},
+    "map_custom": {},
+}
+_NO_CHILDREN = ChildrenRecord(0)
+
+
+def list_fields(row: Any, caller: Caller, grants: AssetGrants | None, children: Mapping[int, int]) -> dict[str, Any]:
+    """Fields of every record. `children` has the number of assets in each collection, by id."""
+    is_collection = row.asset_type == "collection"
+    return {
+        **NOT_DEPLOYED,
+        "deployment_status": "draft" if row.asset_type == "survey" else "-",
+        "owner_label": row.username,
+        "created_by": row.username,  # an asset stays with the user who created it
+        "last_modified_by": row.modifier,
+        "data": Link(f"{asset_path(row.uid)}data/"),
+        "downloads": downloads(row),
+        "children": ChildrenRecord(children.get(row.id, 0)) if is_collection else _NO_CHILDREN,
+        "access_types": access_types(row, caller, grants) if is_collection else None,
+    }
+
+
+def detail_fields(row: Row[Any], content: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a detail record only, with the content and its hash."""
+    path = asset_path(row.uid)
+    encoded = encode(content)
+    has_workbook = row.asset_type in WORKBOOK_TYPES
+    return {
+        **NOT_DEPLOYED_DETAIL,
+        "content": Raw(encoded),
+        "version__content_hash": hashlib.sha256(encoded).hexdigest(),
+        "xls_link": Link(f"{ASSETS_PATH}{row.uid}.xls") if has_workbook else None,
+        "embeds": [DownloadRecord("xform", Link(f"{path}xform/"))] if _has_xform(row) else [],
+        "hooks_link": Link(f"{path}hooks/"),
+        "exports": Link(f"{path}exports/"),
+        "paired_data": Link(f"{path}paired-data/"),
+    }
+
+
+def downloads(row: Any) -> list[DownloadRecord]:
+    formats = ("xls", "xlsx") if row.asset_type in WORKBOOK_TYPES else ()
+    if _has_xform(row):
+        formats = (*formats, "xml")
+    return [DownloadRecord(name, Link(f"{ASSETS_PATH}{row.uid}.{name}")) for name in formats]
+
+
+def _has_xform(row: Any) -> bool:
+    """A form without questions has none."""
+    return bool(row.has_xform) and row.asset_type in XFORM_TYPES
+
+
+def access_types(row: Any, caller: Caller, grants: AssetGrants | None) -> list[AccessType]:
+    """Why a caller can view a collection."""
+    found: list[AccessType] = []
+    if caller.id == row.owner_id:
+        found.append("owned")
+    elif grants is not None and caller.id is not None and caller.id != PUBLIC_USER_ID:
+        granted = grants.scope.direct.get(caller.id, ())
+        if any(each.permission == VIEW and not each.is_denied for each in granted):
+            found.append("shared")
+    if row.status == DISCOVERABLE:
+        found.append("public")
+    return found or (["superuser"] if caller.is_superuser else [])
+
+
+def record_fields(row: Any) -> dict[str, Any]:
+    """Fields of a row with the columns of an asset and its newest version."""
+    path = asset_path(row.uid)
+    return {
+        "url": Link(path),
+        "uid": row.uid,
+        "asset_type": row.asset_type,
+        "name": row.name,
+        "owner": Link(user_path(row.username)),
+        "owner__username": row.username,
+        "status": row.status,
+        "parent": None if row.parent_uid is None else Link(asset_path(row.parent_uid)),
+        "settings": row.settings,
+        "tag_string": ",".join(row.tags),
+        "summary": row.summary,
+        "version_id": row.version_uid,
+        "version_count": row.version_number,
+        "versions": Link(f"{path}versions/"),
+        "xform_link": Link(f"{path}xform/") if row.asset_type in XFORM_TYPES else None,
+        "date_created": row.created_at,
+        "date_modified": row.modified_at,
+    }
+
+
+def permission_records(
+    grants: AssetGrants, caller: Caller, language: Language, *, own_only: bool = False
+) -> list[AssignmentRecord]:
+    """Assignments that a caller sees in an asset. Anonymous callers see the owner's only."""
+    assignments = grants.visible_to(caller)
+    if own_only:
+        assignments = [each for each in assignments if each.user.id == effective_user_id(caller)]
+    elif caller.id is None:
+        assignments = [each for each in assignments if each.user.id == grants.scope.owner_id]
+    return assignment_records(grants, assignments, language)
+
+
+_RECORD_COST = 15  # see `run_by_cost`
+_BYTES_PER_COST = 50  # of assignments with filters, which can be large
+
+
+class ListEncoder:
+    """Encodes the assets of one page for its caller."""
+
+    def __init__(
+        self, page: AssetPage, caller: Caller, language: Language, children: Mapping[int, int], *, own_only: bool
+    ) -> None:
+        """`children` has the number of assets in each collection, by id."""
+        self._page = page
+        self._caller = caller
+        self._language = language
+        self._children = children
+        self._own_only = own_only
+
+    def cost(self, asset: ListedAsset) -> int:
+        """Estimated cost of encoding an asset, in assignments of other assets."""
+        return _RECORD_COST + len(asset.granted or "") // _BYTES_PER_COST
+
+    def encode_all(self) -> list[bytes]:
+        return [self.encode(asset) for asset in self._page.rows]
+
+    def encode(self, asset: ListedAsset) -> bytes:
+        grants = listed_grants(asset, self._page, self._caller)
+        row = _decode(asset, self._caller)
+        record = AssetRecord(
+            **record_fields(row),
+            **list_fields(row, self._caller, grants, self._children),
+            permissions=permission_records(grants, self._caller, self._language, own_only=self._own_only),
+        )
+        return encode(record)
+
+
+def _decode(asset: ListedAsset, caller: Caller) -> Any:
+    """A row as `AssetStore.get_visible` returns it."""
+    decoded = {
+        "settings": json.decode(asset.settings),
+        "tags": json.decode(asset.tags),
+        "summary": json.decode(asset.summary),
+        "created_at": Timestamp.unpack(asset.created_at),
+        "modified_at": Timestamp.unpack(asset.modified_at),
+        "status": asset.status,
+        "parent_uid": asset.parent_uid(caller),
+    }
+    return SimpleNamespace(**{**asset._asdict(), **decoded})
+
+
+def listed_grants(asset: ListedAsset, page: AssetPage, caller: Caller) -> AssetGrants:
+    """Return an asset of a list with the assignments of the owner, the public and the caller."""
+    user_id = effective_user_id(caller)
+    grantees = {
+        user_id: Grantee(user_id, page.username, page.is_active),
+        PUBLIC_USER_ID: Grantee(PUBLIC_USER_ID, PUBLIC_USERNAME),
+        asset.owner_id: Grantee(asset.owner_id, asset.username, asset.owner_disabled_at is None),
+    }
+    if asset.collection_owner_id is not None and asset.collection_owner is not None:
+        is_active = asset.collection_owner_disabled_at is None
+        grantees[asset.collection_owner_id] = Grantee(asset.collection_owner_id, asset.collection_owner, is_active)
+    return AssetGrants(
+        id=asset.id,
+        uid=asset.uid,
+        scope=AssignmentScope(
+            asset_type=asset.asset_type,
+            owner_id=asset.owner_id,
+            direct=_by_user(user_id, asset.granted, asset.granted_to_public),
+            collection_owner_id=asset.collection_owner_id,
+            on_collection=_by_user(user_id, asset.granted_by_collection, asset.granted_to_public_by_collection),
+        ),
+        collection_uid=asset.collection_uid,
+        grantees_by_id=grantees,
+    )
+
+
+def _by_user(user_id: int, granted: str | None, granted_to_public: str | None) -> dict[int, list[StoredAssignment]]:
+    found = {user_id: decode_grants(granted), PUBLIC_USER_ID: decode_grants(granted_to_public)}
+    return {holder_id: [_to_assignment(each) for each in grants] for holder_id, grants in found.items() if grants}
+
+
+def _to_assignment(grant: StoredGrant) -> StoredAssignment:
+    filters = None if grant.filters is None else decode_filters(grant.filters)
+    return StoredAssignment(grant.permission, bool(grant.is_denied), filters, id=grant.id, uid=grant.uid)
