@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fieldgate.assets.content_sheets import TRANSLATED_KEYS
 from fieldgate.assets.expression_text import expression_text
 from fieldgate.assets.form_schemas import DiffCount, FieldChange, FormChange
 from fieldgate.assets.form_texts import LabelFinder, clip, text_in, type_name
 from fieldgate.assets.version_diff import ChangedField, ContentChange
+from fieldgate.assets.workbook_sheets import TRANSLATED_KEYS
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.assets.content_sheets import LOCKING, PLAIN_SHEETS, TRANSLATED_KEYS
 from fieldgate.assets.form_outline import is_group_end, row_kind
 from fieldgate.assets.form_schemas import Change, Part
 from fieldgate.assets.form_texts import form_languages
+from fieldgate.assets.workbook_sheets import LOCKING, PLAIN_SHEETS, TRANSLATED_KEYS
 
 _Row = Mapping[str, Any]
 _Content = Mapping[str, Any]

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.assets.content_sheets import ContentSheet, MalformedContent, content_sheets
+from fieldgate.assets.workbook_sheets import ContentSheet, MalformedContent, content_sheets
 from fieldgate.errors import NotFound
 from fieldgate.i18n.messages import Message
 from fieldgate.overload import Slots, run_in_thread

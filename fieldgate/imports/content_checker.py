@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.assets.content_checking import CheckedContent, ContentToCheck
+from fieldgate.assets.form_checker import CheckedContent, ContentToCheck
 from fieldgate.assets.tables import FORM_TYPES, effective_type
 from fieldgate.assets.write_schemas import FormIssue
 from fieldgate.errors import PayloadTooLarge, Problem, ServiceUnavailable

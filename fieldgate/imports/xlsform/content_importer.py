@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from fieldgate.assets.content_sheets import ContentSheet, MalformedContent, content_sheets
+from fieldgate.assets.workbook_sheets import ContentSheet, MalformedContent, content_sheets
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.xlsform.checks.run import check_library
 from fieldgate.imports.xlsform.content import check_content_size, normalise

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import func, select
 
 from fieldgate.assets.asset_writer import DEFAULT_SETTINGS
-from fieldgate.assets.content_checking import CheckedContent
+from fieldgate.assets.form_checker import CheckedContent
 from fieldgate.assets.tables import assets, assignment_history, versions
 from fieldgate.imports.sandbox.request_sandbox import MAX_WAITING_PER_USER
 from fieldgate.imports.worker import ImportWorker

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from fieldgate.assets import content_sheets as written
-from fieldgate.assets.content_sheets import content_sheets
+from fieldgate.assets import workbook_sheets as written
 from fieldgate.assets.workbook_downloads import write_workbook
+from fieldgate.assets.workbook_sheets import content_sheets
 from fieldgate.imports.xlsform import Form, FormRejected, Library, parse_workbook, question_types, vocabulary
 from fieldgate.imports.xlsform.content_importer import sheets_of_content
 from fieldgate.imports.xlsform.importer import parse_sheets

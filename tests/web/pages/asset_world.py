@@ -3,7 +3,7 @@
 from typing import Any
 
 from fieldgate.accounts.store import IssuedBy
-from fieldgate.assets.content_checking import CheckedContent
+from fieldgate.assets.form_checker import CheckedContent
 from fieldgate.assets.store import AssetStore, NewAsset, NewVersion
 from fieldgate.assets.tables import files
 from tests.conftest import Service

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from openpyxl import load_workbook
 
-from fieldgate.assets.content_sheets import ContentSheet, MalformedContent, content_sheets
 from fieldgate.assets.workbook_downloads import MAX_CELL_CHARS, TooLargeForWorkbook, write_workbook
+from fieldgate.assets.workbook_sheets import ContentSheet, MalformedContent, content_sheets
 
 CREATED = datetime(2026, 11, 15, tzinfo=UTC)
 
