@@ -56,8 +56,7 @@ from fieldgate.http.request.hosts import HostPolicy
 from fieldgate.http.request.rate_limits import RateLimiter
 from fieldgate.http.request.request_body import BodyReader
 from fieldgate.http.response.cors import Cors
-from fieldgate.http.response.response_cache import ResponseCache
-from fieldgate.http.response.responses import strict_transport_security
+from fieldgate.http.response.responses import ResponseCache, strict_transport_security
 from fieldgate.imports import annotated_routes, asset_warning_routes
 from fieldgate.imports import routes as import_routes
 from fieldgate.imports.annotator import WorkbookAnnotator
@@ -67,8 +66,7 @@ from fieldgate.imports.sandbox.request_sandbox import RequestSandbox
 from fieldgate.imports.sandbox.runner import SandboxLimits
 from fieldgate.imports.schemas import PATH as IMPORTS_PATH
 from fieldgate.imports.store import ImportStore
-from fieldgate.metrics.access_log import logging_config
-from fieldgate.metrics.requests import RequestMetrics
+from fieldgate.metrics.requests import RequestMetrics, logging_config
 from fieldgate.overload import Overload
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.reference import routes as reference_routes

@@ -32,7 +32,7 @@ from fieldgate.accounts.tokens import DISPLAY_PREFIX_LENGTH, hash_token, new_tok
 from fieldgate.db import now
 from fieldgate.errors import BadRequest, Forbidden, NotFound, Unauthorized, ValidationError
 from fieldgate.http.injection import ClientAddress, HandlerContext
-from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, delete, get, get_list, post
 from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Message

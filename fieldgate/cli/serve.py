@@ -32,8 +32,8 @@ from fieldgate.cli.events import create_demo_events
 from fieldgate.cli.migrate import rebuild_events
 from fieldgate.db import Database, DataVersions, now, sqlite_file
 from fieldgate.http.request.hosts import is_in_networks
-from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.metrics_folder import create_metrics_folder
+from fieldgate.metrics.requests import logging_config
 from fieldgate.runtime.file_limits import fitting_connections, raise_file_limit
 from fieldgate.runtime.malloc import limit_arenas
 from fieldgate.runtime.parent_watch import GRACE_PERIOD_SECONDS, PARENT_PID_VARIABLE

@@ -19,25 +19,29 @@ from fieldgate.cache import BoundedCache
 from fieldgate.errors import BadRequest, Header, MethodNotAllowed, NotFound, Problem, ServiceUnavailable, Unauthorized
 from fieldgate.http.injection import ClientAddress, HandlerContext, SeenVersions, resolve_parameters
 from fieldgate.http.internal_api import InternalCall
-from fieldgate.http.negotiation.accept_language import negotiate
-from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.negotiation import Format, negotiate
 from fieldgate.http.operations import BodyKind, Operation, VersionedRecord
 from fieldgate.http.page_forms import FormPost, PageForms, is_form_post, split_form_query
-from fieldgate.http.request import body_parsing, dry_run, query_string
+from fieldgate.http.request import body_parsing, dry_run
 from fieldgate.http.request.authentication import SESSION_COOKIE, Authenticator, authenticate, check_csrf
 from fieldgate.http.request.body_draining import CONNECTION_CLOSE, BodyDrainer, BodyStream
-from fieldgate.http.request.cookies import read_cookie
 from fieldgate.http.request.hosts import BaseURL, HostPolicy
 from fieldgate.http.request.rate_limits import CONDITIONAL_SHARE, RateLimiter
 from fieldgate.http.request.request_body import BodyReader, IncomingBody, Receive
-from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, ParsedRequest, RequestHead, parse_request
+from fieldgate.http.request.request_parsing import (
+    LANGUAGE_COOKIE,
+    ParsedRequest,
+    RequestHead,
+    parse_request,
+    read_cookie,
+    unknown_fields_error,
+    unknown_names,
+)
 from fieldgate.http.request.validation import encoded_fields, field_names, parse_struct
 from fieldgate.http.response import responses
 from fieldgate.http.response.cors import Cors
-from fieldgate.http.response.error_pages import wants_error_page
-from fieldgate.http.response.response_builder import ErrorContext, PageRenderer, ResponseBuilder
-from fieldgate.http.response.response_cache import ResponseCache
-from fieldgate.http.response.responses import Response
+from fieldgate.http.response.response_builder import ErrorContext, PageRenderer, ResponseBuilder, wants_error_page
+from fieldgate.http.response.responses import Response, ResponseCache
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import ANONYMOUS, Caller
 from fieldgate.metrics.requests import RequestMetrics
@@ -220,11 +224,9 @@ class Endpoint:
     def _extra_headers(self, request: Request) -> list[Header]:
         """Headers that differ between requests."""
         app = self._app_context
-        extra: list[Header] = [
-            (b"x-request-id", request.request_id),
-            _NO_SERVER_NAME,
-            *app.cors.headers(request.headers.get(b"origin", b"")),
-        ]
+        extra: list[Header] = [(b"x-request-id", request.request_id), _NO_SERVER_NAME]
+        if b"origin" in request.headers:
+            extra += app.cors.headers(request.headers[b"origin"])
         if request.base_url.is_request_secure:
             extra += app.https_headers
         if request.rate_headers:
@@ -524,11 +526,11 @@ def _has_page_links(page: PageRequest, result: object) -> bool:
 
 def _add_unknown_fields(parsed: ParsedRequest, given: Iterable[str], known: Collection[str]) -> ParsedRequest:
     """Treat unknown fields of a body like unknown query parameters."""
-    unknown = query_string.unknown_names(given, known)
+    unknown = unknown_names(given, known)
     if not unknown:
         return parsed
     if parsed.is_strict:
-        raise query_string.unknown_fields_error(unknown, known)
+        raise unknown_fields_error(unknown, known)
     return msgspec.structs.replace(parsed, unknown_parameters=(*parsed.unknown_parameters, *unknown))
 
 

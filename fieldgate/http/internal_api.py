@@ -15,7 +15,7 @@ import msgspec
 
 from fieldgate.errors import Problem
 from fieldgate.http.injection import HandlerContext
-from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.negotiation import Format
 from fieldgate.http.request.authentication import CSRF_HEADER
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.http.response.links import quote_path

@@ -16,7 +16,8 @@ from typing import Any, Required, TypedDict, Unpack, get_type_hints
 
 import msgspec
 
-from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.negotiation import Format
+from fieldgate.http.pagination import PAGING_PARAMETERS
 from fieldgate.http.request.body_parsing import (
     BODY_MEDIA_TYPES,
     DEFAULT_MAX_BODY_BYTES,
@@ -25,7 +26,6 @@ from fieldgate.http.request.body_parsing import (
     JSONObject,
     RawFields,
 )
-from fieldgate.http.request.page_parsing import PAGING_PARAMETERS
 from fieldgate.http.request.validation import field_names
 from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Message

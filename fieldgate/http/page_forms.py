@@ -11,8 +11,8 @@ import msgspec
 from fieldgate.errors import Problem
 from fieldgate.http.injection import HandlerContext, ShownForm
 from fieldgate.http.operations import Operation
-from fieldgate.http.request.query_string import parse_query
 from fieldgate.http.request.request_body import IncomingBody
+from fieldgate.http.request.request_parsing import parse_query
 from fieldgate.http.response.links import encode_query
 from fieldgate.http.response.responses import Response
 

@@ -6,7 +6,7 @@ import msgspec
 
 from fieldgate.assets.workbook_downloads import MEDIA_TYPES, XLSX_SUFFIX
 from fieldgate.errors import Header, NotFound
-from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import raw
 from fieldgate.http.response.attachment import attachment
 from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response

@@ -4,19 +4,21 @@ Access log lines are JSON. They contain the path but never the query, headers or
 path with a secret they contain the template.
 """
 
+import logging
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+import msgspec
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from fieldgate.metrics.access_log import write_log_line
 from fieldgate.metrics.metrics_folder import FOLDER_VARIABLE
 from fieldgate.settings import Settings
 
@@ -130,3 +132,45 @@ class _ReadyCollector(Collector):
     def collect(self) -> Iterable[Metric]:
         text = "Whether the database can be used: 1, or 0."
         return [GaugeMetricFamily("fieldgate_ready", text, float(self._is_ready))]
+
+
+class JSONFormatter(logging.Formatter):
+    """Formats log records as JSON lines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": datetime.now(UTC),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            "logger": record.name,
+        }
+        for name in ("request_id", "path"):
+            if hasattr(record, name):
+                line[name] = getattr(record, name)
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line).decode()
+
+
+# Libraries that log every step; lines of httpcore would contain request headers.
+QUIET_LOGGERS = ("_granian", "aiosqlite", "httpcore")
+# Logs a traceback for each attempt to connect during an outage, which has its own line in the log.
+_RETRYING_LOGGER = "asyncpg.pool"
+
+
+def logging_config(level: str) -> dict[str, Any]:
+    """Configuration of `logging`: everything as JSON lines on standard error."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"json": {"()": JSONFormatter}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "stream": "ext://sys.stderr"}},
+        "root": {"level": level.upper(), "handlers": ["stderr"]},
+        "loggers": {**{name: {"level": "WARNING"} for name in QUIET_LOGGERS}, _RETRYING_LOGGER: {"level": "ERROR"}},
+    }
+
+
+def write_log_line(line: Mapping[str, Any]) -> None:
+    """Write a line at once, so that lines of several processes do not mix."""
+    sys.stderr.buffer.write(msgspec.json.encode(line) + b"\n")
+    sys.stderr.buffer.flush()

@@ -19,11 +19,10 @@ from fieldgate.db import now
 from fieldgate.errors import Forbidden, Header, NotFound, Problem
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.internal_api import InternalClient
-from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import raw
 from fieldgate.http.request.authentication import CSRF_FAILED, SESSION_COOKIE
-from fieldgate.http.request.cookies import read_cookie, set_cookie
-from fieldgate.http.request.request_parsing import ParsedRequest
+from fieldgate.http.request.request_parsing import ParsedRequest, read_cookie, set_cookie
 from fieldgate.http.response.links import encode_query
 from fieldgate.http.response.responses import NO_STORE, Response
 from fieldgate.i18n.languages import LANGUAGES_BY_CODE

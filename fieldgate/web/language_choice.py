@@ -4,9 +4,8 @@ import msgspec
 
 from fieldgate.errors import Header
 from fieldgate.http.injection import HandlerContext
-from fieldgate.http.request.cookies import set_cookie
 from fieldgate.http.request.hosts import BaseURL
-from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE
+from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, set_cookie
 from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 from fieldgate.settings import DAY
 

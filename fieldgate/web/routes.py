@@ -9,7 +9,7 @@ from msgspec import Meta
 from fieldgate.errors import Header
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.internal_api import InternalClient
-from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.negotiation import Format
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import raw
 from fieldgate.http.request.request_parsing import ParsedRequest

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fieldgate import __version__
 from fieldgate.errors import NotFound
-from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import raw
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message

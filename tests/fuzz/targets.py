@@ -21,16 +21,14 @@ from fieldgate.assets.sharing.grant_parsing import parse_assignments
 from fieldgate.assets.sharing.planning import ErrorCollector
 from fieldgate.errors import Problem, ValidationError
 from fieldgate.events.ingest import file_loader
-from fieldgate.http.negotiation.accept_language import negotiate
-from fieldgate.http.negotiation.formats import Format, choose_format, prefers_bytes
+from fieldgate.http.negotiation import Format, choose_format, negotiate, negotiate_encoding, prefers_bytes
 from fieldgate.http.operations import Operation
-from fieldgate.http.request import body_parsing, cookies, query_string
+from fieldgate.http.pagination import MAX_OFFSET
+from fieldgate.http.request import body_parsing, request_parsing
 from fieldgate.http.request.authentication import SESSION_COOKIE, authenticate
 from fieldgate.http.request.hosts import FORWARDED_HEADERS, BaseURL, HostPolicy
-from fieldgate.http.request.page_parsing import MAX_OFFSET
 from fieldgate.http.request.request_body import IncomingBody
 from fieldgate.http.request.request_parsing import RequestHead, parse_request
-from fieldgate.http.response.compression import negotiate_encoding
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import User
 from fieldgate.imports.fetch.public_addresses import is_public, resolve_host
@@ -94,7 +92,7 @@ def _request_head(query: bytes = b"", accept: bytes = b"", prefer: bytes = b"") 
 
 def parse_queries(data: bytes) -> None:
     """The query of every kind of list, with its filters, ordering and page."""
-    query_string.parse_query(data)
+    request_parsing.parse_query(data)
     failures = []
     for path in _QUERIES:
         try:
@@ -109,8 +107,8 @@ def parse_queries(data: bytes) -> None:
 
 
 def parse_prefer(data: bytes) -> None:
-    query_string.wants_strict(data)
-    query_string.to_header_value([data.decode("latin-1")]).decode("ascii")
+    request_parsing.wants_strict(data)
+    request_parsing.to_header_value([data.decode("latin-1")]).decode("ascii")
 
 
 def parse_accept(data: bytes) -> None:
@@ -129,9 +127,9 @@ def parse_authorization(data: bytes) -> None:
 
 
 def parse_cookies(data: bytes) -> None:
-    value = cookies.read_cookie(data, SESSION_COOKIE)
+    value = request_parsing.read_cookie(data, SESSION_COOKIE)
     assert b";" not in value
-    assert len(value) <= cookies.MAX_COOKIE_CHARS
+    assert len(value) <= request_parsing.MAX_COOKIE_CHARS
     assert asyncio.run(authenticate({b"cookie": data}, "192.0.2.1", _Nobody())).is_anonymous
 
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from fieldgate.errors import ValidationError
 from fieldgate.http.operations import Operation, get_list
-from fieldgate.http.request.page_parsing import MAX_OFFSET, parse_page
-from fieldgate.http.response.envelope import encode_envelope, page_links
+from fieldgate.http.pagination import MAX_OFFSET, encode_envelope, page_links, parse_page
 from fieldgate.i18n.messages import Message
 from fieldgate.pagination import DEFAULT_LIMIT, MAX_LIMIT, ListResult, PageRequest
 from tests.conftest import BASE_URL, Service, StartService

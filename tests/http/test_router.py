@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.router import Router
+from fieldgate.http.application import Router
 
 ROUTES = Router({"/": "root", "/a/": "a", "/a/{id}/": "one", "/a/{id}/b/{name}": "two", "/a/mini/": "mini", "/x": "x"})
 

@@ -10,7 +10,7 @@ from fieldgate.assets.schemas import ASSETS_PATH
 from fieldgate.assets.workbook_downloads import MEDIA_TYPES, XLS_SUFFIX, XLSX_SUFFIX
 from fieldgate.errors import NotFound
 from fieldgate.http.injection import HandlerContext
-from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import OperationDecorator, raw
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message

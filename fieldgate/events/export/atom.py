@@ -13,7 +13,7 @@ from babel.numbers import format_decimal
 
 from fieldgate.events.export.file_context import FeedEvent, FileContext, decode_event
 from fieldgate.events.plain_text import to_plain_text
-from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.negotiation import Format
 from fieldgate.i18n.messages import Message, translate
 
 ORDERING = "-updated_at"

@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from fieldgate.events.export.file_context import FeedCountry, FeedEvent, FileContext, decode_event
 from fieldgate.events.plain_text import to_plain_text
-from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.negotiation import Format
 from fieldgate.reference.positions import Position, country_position
 
 BEGIN = b'{"type":"FeatureCollection","features":[\n'

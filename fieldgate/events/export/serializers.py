@@ -13,7 +13,7 @@ from fieldgate.events.documents import RecordShape
 from fieldgate.events.export import atom, geojson
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.xlsx import write_xlsx
-from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.negotiation import Format
 from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.pagination import PageEncoder
 

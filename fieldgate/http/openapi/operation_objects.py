@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import Any
 
-from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.negotiation import Format
 from fieldgate.http.openapi.components import (
     BINARY_SCHEMA,
     SECURITY_SCHEMES,

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.negotiation import Format
 from fieldgate.http.openapi.body_schemas import without_null
 from fieldgate.http.openapi.components import STRING_SCHEMA
 from fieldgate.http.operations import Operation, ResponseKind

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from fieldgate.errors import Forbidden, Unauthorized
-from fieldgate.http.request.cookies import read_cookie
+from fieldgate.http.request.request_parsing import read_cookie
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import ANONYMOUS, AuthMethod, Caller, User
 

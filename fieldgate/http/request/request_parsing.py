@@ -4,23 +4,24 @@ A `ParsedRequest` depends only on the path, the query and a few headers. Request
 caches the parsed form of about a thousand heads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from http.cookies import SimpleCookie
+from itertools import islice
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import msgspec
 
-from fieldgate.errors import BadRequest, NotFound
-from fieldgate.http.negotiation import formats
-from fieldgate.http.negotiation.accept_language import negotiate
-from fieldgate.http.negotiation.formats import Format
+from fieldgate.errors import BadRequest, Header, NotFound, ValidationError
+from fieldgate.http.negotiation import Format, choose_format, negotiate, negotiate_encoding, prefers_bytes
 from fieldgate.http.operations import Operation, ResponseKind
-from fieldgate.http.request import dry_run, query_string
+from fieldgate.http.pagination import parse_page
+from fieldgate.http.request import dry_run
 from fieldgate.http.request.hosts import BaseURL
-from fieldgate.http.request.page_parsing import parse_page
-from fieldgate.http.request.validation import parse_struct
-from fieldgate.http.response import compression
+from fieldgate.http.request.validation import NULL_CHARACTERS, parse_struct
 from fieldgate.http.response.links import quote_path
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.pagination import PageRequest
 
 JSON_SUFFIX = ".json"
@@ -88,7 +89,7 @@ class ParsedRequest(msgspec.Struct, frozen=True):
 
 def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[str, str]) -> ParsedRequest:
     """Parse a head for an operation; raise a `Problem` if it is not valid."""
-    given = query_string.parse_query(head.query_string)
+    given = parse_query(head.query_string)
     values, has_suffix = _strip_json_suffix(path_values)
     has_suffix = has_suffix or head.path.rstrip(b"/").endswith(JSON_SUFFIX.encode())
     chosen = _choose_format(operation, given.get("format", ""), has_suffix, head.accept)
@@ -97,10 +98,10 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
     if operation.route.method != "GET":
         dry_run.check_query(operation, given)
     known = operation.query_names
-    unknown = query_string.unknown_names(given, known)
-    is_strict = query_string.wants_strict(head.prefer)
+    unknown = unknown_names(given, known)
+    is_strict = wants_strict(head.prefer)
     if unknown and is_strict:
-        raise query_string.unknown_parameters_error(unknown, known)
+        raise unknown_parameters_error(unknown, known)
     if operation.response.kind is ResponseKind.RAW and operation.query_type is None:
         # The response has no links that would repeat other parameters, so it is the same for all of them.
         given, unknown = {name: value for name, value in given.items() if name in known}, []
@@ -108,7 +109,7 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
     if chosen is Format.HTML and head.language_cookie:
         language = negotiate(head.language_cookie)
     path = quote_path(head.path.decode("latin-1"), safe="%")  # keep what is already quoted
-    encoding = compression.negotiate_encoding(head.accept_encoding)
+    encoding = negotiate_encoding(head.accept_encoding)
     page = parse_page(given) if operation.response.kind is ResponseKind.LIST else PageRequest()
     query = parse_struct(operation.query_type, given, blank_is_absent=True) if operation.query_type else None
     common = (head.base_url.url, path, language.value, chosen.query_value, encoding, is_strict)
@@ -140,11 +141,11 @@ def _shared_key(*parts: object) -> bytes:
 def _choose_format(operation: Operation, query_value: str, has_suffix: bool, accept: bytes) -> Format:
     if not operation.response.is_negotiated:  # it has only one format
         spec = operation.response
-        is_bytes = accept and spec.offers_bytes and formats.prefers_bytes(spec.media_types[0], accept)
+        is_bytes = accept and spec.offers_bytes and prefers_bytes(spec.media_types[0], accept)
         return Format.BYTES if is_bytes else spec.formats[0]
     if has_suffix and not query_value:
         return Format.JSON
-    return formats.choose_format(operation.response.formats, query_value, accept)
+    return choose_format(operation.response.formats, query_value, accept)
 
 
 def _strip_json_suffix(path_values: Mapping[str, str]) -> tuple[dict[str, str], bool]:
@@ -168,3 +169,101 @@ def extra_cost(operation: Operation, format_: Format, page: PageRequest) -> floa
     if format_ is Format.HTML:
         return PAGE_COST + page.limit / PAGE_RECORDS_PER_COST
     return page.limit / RECORDS_PER_COST if page.limit > LARGE_LIMIT else 0.0
+
+
+MAX_PARAMETERS = 200
+MAX_REPORTED_NAMES = 100  # in an error response
+MAX_REPORTED_NAME_CHARS = 200
+MAX_HEADER_NAMES = 20  # in the header, which must stay short
+
+
+def parse_query(query: bytes) -> dict[str, str]:
+    """Parse a query string. The last value of a name wins."""
+    if query.count(b"&") >= MAX_PARAMETERS:
+        raise BadRequest(
+            PluralMessage(
+                "There are too many parameters; at most {count} is allowed.",
+                "There are too many parameters; at most {count} are allowed.",
+                MAX_PARAMETERS,
+            )
+        )
+    try:
+        text = query.decode("ascii")
+        if "%" in text or "+" in text:
+            pairs = parse_qsl(text, keep_blank_values=True, encoding="utf-8", errors="strict")
+        else:
+            pairs = [(name, value) for name, _, value in (pair.partition("=") for pair in text.split("&") if pair)]
+    except ValueError:
+        raise BadRequest(
+            Message("The query of the address cannot be read: it must be percent-encoded UTF-8.")
+        ) from None
+    wrong = [name for name, value in pairs if "\0" in name or "\0" in value]
+    if wrong:
+        raise ValidationError({name.replace("\0", ""): [NULL_CHARACTERS] for name in wrong})
+    return dict(pairs)
+
+
+def unknown_names(given: Iterable[str], known: Iterable[str]) -> list[str]:
+    return [name for name in given if name not in known]
+
+
+def wants_strict(prefer: bytes) -> bool:
+    """Whether `Prefer: handling=strict` (RFC 7240) was sent; the first `handling` wins."""
+    for member in prefer.decode("latin-1").lower().split(",") if prefer else ():
+        name, _, value = member.split(";")[0].partition("=")
+        if name.strip() == "handling":
+            return value.strip().strip('"') == "strict"
+    return False
+
+
+def unknown_parameters_error(names: Iterable[str], known: Iterable[str]) -> ValidationError:
+    """The error for unknown parameters, with the most similar known name for each."""
+    near = Message("There is no such parameter. Did you mean {name}?")
+    far = Message("There is no such parameter. Known ones: {names}.")
+    return _unknown_names_error(names, known, near.text, far.text)
+
+
+def unknown_fields_error(names: Iterable[str], known: Iterable[str]) -> ValidationError:
+    """The error for unknown fields of a body, with the most similar known name for each."""
+    near = Message("There is no such field. Did you mean {name}?")
+    far = Message("There is no such field. Known ones: {names}.")
+    return _unknown_names_error(names, known, near.text, far.text)
+
+
+def _unknown_names_error(names: Iterable[str], known: Iterable[str], near: str, far: str) -> ValidationError:
+    candidates = sorted(known)
+    wrong: dict[str, list[Message]] = {}
+    for name in islice(names, MAX_REPORTED_NAMES):
+        nearest = get_close_matches(name[:MAX_REPORTED_NAME_CHARS], candidates, n=1)
+        message = Message(near, name=nearest[0]) if nearest else Message(far, names=", ".join(candidates))
+        wrong[name[:MAX_REPORTED_NAME_CHARS]] = [message]
+    return ValidationError(wrong)
+
+
+def to_header_value(names: Iterable[str]) -> bytes:
+    """Names as a header value: percent-encoded, as a query may contain any character."""
+    return ", ".join(quote(name[:60], safe="") for name in islice(names, MAX_HEADER_NAMES)).encode()
+
+
+MAX_COOKIE_CHARS = 4096  # longer cookies are ignored
+
+
+def read_cookie(header: bytes, name: bytes) -> bytes:
+    """The value of one cookie, or b"". Malformed cookies of others are skipped."""
+    if name in header:
+        for pair in header.split(b";"):
+            key, _, value = pair.strip().partition(b"=")
+            if key == name and len(value) <= MAX_COOKIE_CHARS:
+                return value
+    return b""
+
+
+def set_cookie(name: bytes, value: str, base_url: BaseURL, max_age: int, *, http_only: bool) -> Header:
+    """The header that sets a cookie for the whole service; `max_age` 0 removes it."""
+    cookie: SimpleCookie = SimpleCookie()
+    key = name.decode()
+    cookie[key] = value
+    cookie[key].update({"path": urlsplit(base_url.url).path + "/", "max-age": str(max_age), "samesite": "Lax"})
+    cookie[key]["httponly"] = http_only
+    cookie[key]["secure"] = base_url.is_secure
+    return (b"set-cookie", cookie[key].OutputString().encode())

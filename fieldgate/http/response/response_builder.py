@@ -1,21 +1,21 @@
 """Build responses: the result of a handler or an error, with the headers of its endpoint."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Protocol
 
 import msgspec
 
-from fieldgate.errors import Header, Problem
+from fieldgate.errors import Header, NotAcceptable, Problem
 from fieldgate.http.injection import HandlerContext
-from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import Created, Operation, PreviewResult, VersionedRecord
-from fieldgate.http.request import query_string
+from fieldgate.http.negotiation import Format, choose_format
+from fieldgate.http.operations import JSON_OR_HTML, Created, Operation, PreviewResult, VersionedRecord
+from fieldgate.http.pagination import encode_envelope, encode_records, page_links
 from fieldgate.http.request.hosts import BaseURL
-from fieldgate.http.request.request_parsing import ParsedRequest
+from fieldgate.http.request.request_parsing import ParsedRequest, parse_query, to_header_value
 from fieldgate.http.response import links, responses
 from fieldgate.http.response.cors import Cors
-from fieldgate.http.response.envelope import encode_envelope, encode_records, page_links
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
@@ -190,7 +190,7 @@ class ResponseBuilder:
     def _common_headers(self, request: ParsedRequest) -> list[Header]:
         headers = [*self._base_headers, responses.content_language(request.language)]
         if request.unknown_parameters:
-            headers.append((b"fieldgate-ignored", query_string.to_header_value(request.unknown_parameters)))
+            headers.append((b"fieldgate-ignored", to_header_value(request.unknown_parameters)))
         if request.is_strict:
             headers.append((b"preference-applied", b"handling=strict"))
         return headers
@@ -247,3 +247,18 @@ def _location_headers(request: ParsedRequest, created: Created) -> list[Header]:
     if created.location is None:
         return []
     return [(b"location", f"{request.base_url.url}{links.quote_path(created.location.path)}".encode())]
+
+
+@lru_cache(maxsize=256)
+def wants_error_page(query_string: bytes, accept: bytes) -> bool:
+    """Whether a page was asked for: by `format=api`, or by an Accept header that ranks HTML first."""
+    try:
+        query_value = parse_query(query_string).get("format", "") if b"format" in query_string else ""
+    except Problem:
+        query_value = ""
+    if query_value in (Format.HTML.query_value, Format.JSON.query_value):
+        return query_value == Format.HTML.query_value
+    try:
+        return choose_format(JSON_OR_HTML, "", accept) is Format.HTML
+    except NotAcceptable:
+        return False

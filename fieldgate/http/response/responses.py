@@ -1,6 +1,7 @@
-"""Responses: encoding, validators, common headers and sending."""
+"""Responses: encoding, compression, validators, common headers, sending, and the cache of complete ones."""
 
 import asyncio
+import gzip
 import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
@@ -8,13 +9,24 @@ from http import HTTPStatus
 from itertools import chain
 from typing import Any
 
+import brotli
 import msgspec
+import zstandard
 
 from fieldgate import __version__
+from fieldgate.cache import BoundedCache
 from fieldgate.errors import Header, RequestTimeout
-from fieldgate.http.response import compression
 from fieldgate.i18n.languages import Language
 from fieldgate.overload import run_in_thread_if
+
+COMPRESS_IN_THREAD_THRESHOLD_BYTES = 64 * 1024  # compressing takes milliseconds from here on
+MIN_COMPRESS_BYTES = 1024  # smaller bodies are not worth it
+
+_COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
+    "br": lambda body: brotli.compress(body, quality=4),
+    "zstd": lambda body: zstandard.compress(body, 3),
+    "gzip": lambda body: gzip.compress(body, compresslevel=5, mtime=0),
+}
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
@@ -96,10 +108,10 @@ async def encode(response: Response, encoding: str) -> Response:
     if response.stream is not None:
         return response
     body, etag, headers = response.body, response.etag, [*response.headers]
-    if encoding and len(body) > compression.MIN_COMPRESS_BYTES:
+    if encoding and len(body) > MIN_COMPRESS_BYTES:
         # Compressing a large body takes long, so it must not block the event loop.
-        is_large = len(body) > compression.COMPRESS_IN_THREAD_THRESHOLD_BYTES
-        body = await run_in_thread_if(is_large, compression.compress, body, encoding)
+        is_large = len(body) > COMPRESS_IN_THREAD_THRESHOLD_BYTES
+        body = await run_in_thread_if(is_large, compress, body, encoding)
         headers.append((b"content-encoding", encoding.encode()))
         # A compressed body is another representation, so it needs another strong ETag.
         etag = etag and etag[:-1] + b"-" + encoding.encode() + b'"'
@@ -173,3 +185,30 @@ async def _wait_for_disconnect(receive: Receive) -> None:
     with suppress(RequestTimeout):
         while (await receive())["type"] != "http.disconnect":
             pass
+
+
+def compress(body: bytes, encoding: str) -> bytes:
+    return _COMPRESSORS[encoding](body)
+
+
+# What was requested, the cache audience, and the data versions.
+CacheKey = tuple[bytes, str, tuple[int, ...]]
+
+MAX_KEY_CHARS = 4096  # responses to longer requests are not cached
+
+
+class ResponseCache:
+    def __init__(self, max_bytes: int) -> None:
+        self._responses = BoundedCache[CacheKey, Response](max_bytes)
+        self.get = self._responses.get
+
+    def put(self, key: CacheKey, response: Response) -> None:
+        """Store a response. Evicts the least recently used ones over the limit."""
+        request, audience, _ = key
+        if len(request) + len(audience) <= MAX_KEY_CHARS:
+            # Roughly the memory of an entry; a character of the audience can take four bytes.
+            self._responses.put(key, response, response.size + len(request) + 4 * len(audience))
+
+    @property
+    def used_bytes(self) -> int:
+        return self._responses.used_size

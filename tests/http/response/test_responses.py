@@ -9,9 +9,8 @@ import zstandard
 from fieldgate.http.endpoint import MAX_CACHED_HEAD_BYTES, MAX_CACHED_HEADS, Endpoint
 from fieldgate.http.health import Health
 from fieldgate.http.injection import ClientAddress, HandlerContext, resolve_parameters
-from fieldgate.http.negotiation.accept_language import negotiate
+from fieldgate.http.negotiation import negotiate, negotiate_encoding
 from fieldgate.http.operations import Created, get, post, raw
-from fieldgate.http.response.compression import negotiate_encoding
 from fieldgate.http.response.links import Link
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message

@@ -14,7 +14,7 @@ from fieldgate.assets.sharing.serializers import CHANGE_EXAMPLE, encode_changes
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.db import now
 from fieldgate.errors import Header, ValidationError
-from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import ResponseKind, operation, raw
 from fieldgate.http.request.body_parsing import RawFields, file_too_large
 from fieldgate.http.request.validation import parse_struct

@@ -1,12 +1,75 @@
-"""Response formats, chosen by `format=` or the Accept header."""
+"""Content negotiation: the language, the format and the encoding of a response, by its headers and `format=`."""
 
 from collections.abc import Sequence
 from enum import Enum
 from functools import lru_cache
 
 from fieldgate.errors import NotAcceptable, NotFound
-from fieldgate.http.negotiation.quality_values import MAX_HEADER_BYTES, parse_quality_values
+from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 from fieldgate.i18n.messages import Message
+
+MAX_HEADER_BYTES = 1000  # longer headers are cut: parsed headers are cached
+ENCODINGS = ("br", "zstd", "gzip")  # in our order of preference
+
+
+def parse_accepted_values(header: bytes) -> list[tuple[str, float]]:
+    """Members with a q-value above zero, best first; equals keep their order. Invalid members are skipped."""
+    return [(name, quality) for name, quality in parse_quality_values(header) if quality > 0]
+
+
+def parse_quality_values(header: bytes) -> list[tuple[str, float]]:
+    """All members with their q-value, zero included, best first."""
+    members: list[tuple[str, float]] = []
+    for part in header.decode("latin-1").split(","):
+        name, *parameters = (piece.strip() for piece in part.split(";"))
+        quality = 1.0
+        for parameter in parameters:
+            key, _, value = parameter.partition("=")
+            if key.strip().lower() == "q":
+                quality = _parse_quality(value.strip())
+        if name and quality >= 0:
+            members.append((name, quality))
+    return sorted(members, key=lambda member: -member[1])
+
+
+def _parse_quality(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        return -1.0
+    return value if 0 <= value <= 1 else -1.0
+
+
+def negotiate(header: bytes) -> Language:
+    """The best supported language of an Accept-Language header; English if there is none."""
+    return _negotiate_language_cached(header[:MAX_HEADER_BYTES])
+
+
+@lru_cache(maxsize=1024)
+def _negotiate_language_cached(header: bytes) -> Language:
+    for tag, _ in parse_accepted_values(header):
+        primary = tag.split("-", 1)[0].lower()
+        if primary == "*":
+            return Language.ENGLISH
+        if primary in LANGUAGES_BY_CODE:
+            return LANGUAGES_BY_CODE[primary]
+    return Language.ENGLISH
+
+
+def negotiate_encoding(accept_encoding: bytes) -> str:
+    """Choose the content encoding, "" for none. Our order decides between equal q-values."""
+    return _negotiate_encoding_cached(accept_encoding[:MAX_HEADER_BYTES])
+
+
+@lru_cache(maxsize=1024)
+def _negotiate_encoding_cached(accept_encoding: bytes) -> str:
+    wanted = {name.lower(): quality for name, quality in parse_quality_values(accept_encoding)}
+    best, chosen = 0.0, ""
+    for name in ENCODINGS:
+        quality = wanted.get(name, wanted.get("*", 0.0))
+        if quality > best:
+            best, chosen = quality, name
+    return chosen
 
 
 class Format(Enum):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.negotiation.accept_language import negotiate
+from fieldgate.http.negotiation import negotiate
 from fieldgate.i18n.languages import Language
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from fieldgate.errors import NotAcceptable, NotFound
-from fieldgate.http.negotiation.formats import Format, choose_format
+from fieldgate.http.negotiation import Format, choose_format
 from tests.conftest import Service
 
 BOTH = (Format.JSON, Format.HTML)
