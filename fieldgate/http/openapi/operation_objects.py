@@ -1,19 +1,29 @@
 """One operation: its parameters, request body and responses."""
 
+import re
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
+import msgspec
+
 from fieldgate.http.negotiation import Format
+from fieldgate.http.openapi.body_schemas import without_null
 from fieldgate.http.openapi.components import (
     BINARY_SCHEMA,
+    IF_NONE_MATCH,
+    PAGING_PARAMETERS,
+    REQUEST_HEADERS,
     SECURITY_SCHEMES,
     STRING_SCHEMA,
     error_response,
     header_refs,
     list_schema,
 )
-from fieldgate.http.openapi.parameters import describe_parameters
 from fieldgate.http.operations import Operation, ResponseKind
+from fieldgate.http.request.validation import possible_types
+
+_NO_NULLS_PATTERN = r"^[^\u0000]*$"
 
 
 def describe_operation(
@@ -57,7 +67,7 @@ def describe_operation(
         "summary": str(operation.description.title),
         "description": str(operation.description.text),
         "tags": [operation.description.tag],
-        "parameters": describe_parameters(operation),
+        "parameters": _describe_parameters(operation),
         "responses": responses,
         "security": ([] if operation.route.requires_login else [{}]) + [{name: []} for name in SECURITY_SCHEMES],
     }
@@ -108,3 +118,41 @@ def _json_formats(operation: Operation, schemas: dict[Any, Any]) -> dict[str, An
 def _file_schema(media_type: str) -> dict[str, Any]:
     """Office documents and unknown files are bytes, everything else is text."""
     return BINARY_SCHEMA if media_type.startswith(("application/vnd.", Format.BYTES.media_type)) else STRING_SCHEMA
+
+
+def _describe_parameters(operation: Operation) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": "^[^/.]+$"}}
+        for name in re.findall(r"{(\w+)}", operation.route.path)
+    ]
+    for field in msgspec.structs.fields(operation.query_type) if operation.query_type else ():
+        schema = without_null(msgspec.json.schema(field.type))
+        about = schema.pop("description", "")
+        described: dict[str, Any] = {"name": field.encode_name, "in": "query", "description": about, "schema": schema}
+        if field.required:
+            described["required"] = True
+        if datetime in possible_types(field.type):
+            schema |= {"anyOf": [{"format": "date-time"}, {"format": "date"}]}
+        for text in (schema, schema.get("items", {})):
+            if text.get("type") == "string" and not {"enum", "format", "pattern", "anyOf"} & set(text):
+                text["pattern"] = _NO_NULLS_PATTERN
+        if schema.get("type") == "array":  # separated by commas
+            described |= {"style": "form", "explode": False}
+        found.append(described)
+    if operation.response.kind is ResponseKind.LIST:
+        found += PAGING_PARAMETERS
+    if operation.response.is_negotiated:
+        values = [offered.query_value for offered in operation.response.formats]
+        about = "Response format; `api` is an HTML page. Links in the response keep it."
+        found.append(
+            {
+                "name": "format",
+                "in": "query",
+                "description": about if Format.HTML in operation.response.formats else "File format.",
+                "schema": {"type": "string", "enum": values},
+            }
+        )
+    found += REQUEST_HEADERS
+    if operation.route.method == "GET":
+        found.append(IF_NONE_MATCH)
+    return found
