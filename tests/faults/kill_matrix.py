@@ -1,4 +1,4 @@
-"""The kill matrix: writers run while something is killed, cut or moved; then every acknowledged write is counted.
+"""The kill matrix: writers run while something is killed; then every acknowledged write is counted.
 
 async with run_site("SQLite", processes=2) as site:
     result = await run_trial(site, SERVING_PROCESS, times=20)
@@ -28,7 +28,6 @@ from fieldgate.db.schema import upgrade
 from fieldgate.events.store import EventStore
 from fieldgate.imports.tables import imports
 from fieldgate.runtime.restart_backoff import STABLE_SECONDS_VARIABLE
-from tests.faults.port_forwarder import PortForwarder
 from tests.faults.postgres_cluster import PgBouncer, PostgresCluster
 from tests.faults.trial_report import TrialResult
 from tests.faults.write_load import Acknowledged, WriteLoad
@@ -38,8 +37,6 @@ MEMBERS, ASSETS = 60, 60  # an assignment for each pair
 FIRST_EVENT = 100_000
 RECOVERY_TIMEOUT = 60  # seconds
 WRITES_BETWEEN = 20  # acknowledged before each fault and after the last one
-CUT_SECONDS = 2.0
-STALL_SECONDS = 3.0
 # Seconds until a write is read by every process: on SQLite at once; on PostgreSQL the second of docs/operations.md,
 # which does not count the round trips, and these take long on a machine that runs all processes of a trial.
 ROUND_TRIPS = 1.0
@@ -57,7 +54,6 @@ class Site:
     folder: Path
     database_url: str  # as the service sees it
     cluster: PostgresCluster | None = None
-    forwarder: PortForwarder | None = None
     bouncer: PgBouncer | None = None
     token: str = ""
     assignable: list[tuple[str, str]] = field(default_factory=list)
@@ -121,7 +117,7 @@ class Site:
 
 
 @asynccontextmanager
-async def run_site(database: str, processes: int, *, names_both_hosts: bool = False) -> AsyncIterator[Site]:
+async def run_site(database: str, processes: int) -> AsyncIterator[Site]:
     """Start a database of this kind and the service on it."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fieldgate-site-")))
@@ -132,16 +128,12 @@ async def run_site(database: str, processes: int, *, names_both_hosts: bool = Fa
             stack.push_async_callback(asyncio.to_thread, cluster.close)
             site.cluster = cluster
             await asyncio.to_thread(cluster.primary.create_database, DATABASE_NAME)
-            await asyncio.to_thread(cluster.add_replica)
             if database == "PgBouncer":
                 site.bouncer = PgBouncer(cluster.primary, system_user=cluster.system_user)
                 await asyncio.to_thread(stack.enter_context, site.bouncer)
                 site.database_url = site.bouncer.url(DATABASE_NAME)
-            elif names_both_hosts:
-                site.database_url = cluster.failover_url(DATABASE_NAME)
             else:
-                site.forwarder = await stack.enter_async_context(PortForwarder(cluster.primary.port))
-                site.database_url = f"postgresql://postgres@127.0.0.1:{site.forwarder.port}/{DATABASE_NAME}"
+                site.database_url = cluster.primary.url(DATABASE_NAME)
         await site.prepare()
         stack.push_async_callback(asyncio.to_thread, site.stop_server)
         await asyncio.to_thread(site.start_server)
@@ -154,7 +146,6 @@ class Fault:
 
     name: str
     apply: Callable[[Site], Awaitable[None]]
-    names_both_hosts: bool = False  # in the URL of the database
 
 
 async def kill_serving_process(site: Site) -> None:
@@ -189,43 +180,10 @@ async def kill_primary(site: Site) -> None:
     await asyncio.to_thread(site.cluster.primary.start)
 
 
-async def fail_over(site: Site) -> None:
-    """Kill the primary and promote the replica, which has every commit. Then make a new replica."""
-    cluster = site.cluster
-    assert cluster is not None
-    await asyncio.to_thread(cluster.set_synchronous, True)
-    await asyncio.to_thread(cluster.wait_for_replica)
-    await asyncio.to_thread(cluster.fail_over)
-    if site.forwarder is not None:
-        site.forwarder.move_to(cluster.primary.port)
-    if site.bouncer is not None:
-        await asyncio.to_thread(site.bouncer.point_to, cluster.primary)
-
-
-async def kill_replica(site: Site) -> None:
-    assert site.cluster is not None
-    await asyncio.to_thread(site.cluster.replica.kill)
-    await asyncio.to_thread(site.cluster.replica.start)
-
-
 async def kill_pgbouncer(site: Site) -> None:
     assert site.bouncer is not None
     await asyncio.to_thread(site.bouncer.kill)
     await asyncio.to_thread(site.bouncer.start)
-
-
-async def cut_network(site: Site) -> None:
-    assert site.forwarder is not None
-    site.forwarder.cut()
-    await asyncio.sleep(CUT_SECONDS)
-    site.forwarder.restore()
-
-
-async def stall_network(site: Site) -> None:
-    assert site.forwarder is not None
-    site.forwarder.stall()
-    await asyncio.sleep(STALL_SECONDS)
-    site.forwarder.resume()
 
 
 SERVING_PROCESS = Fault("kill -9 of a serving process", kill_serving_process)
@@ -233,22 +191,14 @@ IMPORT_WORKER = Fault("kill -9 of the import worker", kill_import_worker)
 MAIN_PROCESS = Fault("kill -9 of the main process, then a restart", kill_main_process)
 EVERYTHING = Fault("kill -9 of all processes, then a restart", kill_everything)
 PRIMARY = Fault("kill -9 of the primary, then a restart", kill_primary)
-FAILOVER = Fault("failover to the replica, its address moves", fail_over)
-FAILOVER_BY_URL = Fault("failover to the replica, both hosts in the URL", fail_over, names_both_hosts=True)
-REPLICA = Fault("kill -9 of the replica", kill_replica)
 PGBOUNCER = Fault("kill -9 of PgBouncer, then a restart", kill_pgbouncer)
-CUT = Fault(f"network to the database cut for {CUT_SECONDS:g} s", cut_network)
-STALL = Fault(f"network to the database silent for {STALL_SECONDS:g} s", stall_network)
-
 # The faults of each database. The first ones are part of `make test`.
 FAULTS: dict[str, tuple[Fault, ...]] = {
     "SQLite": (SERVING_PROCESS, IMPORT_WORKER, MAIN_PROCESS, EVERYTHING),
-    "PostgreSQL": (
-        PRIMARY, FAILOVER, FAILOVER_BY_URL, CUT, STALL, REPLICA, SERVING_PROCESS, MAIN_PROCESS, IMPORT_WORKER,
-    ),
-    "PgBouncer": (PGBOUNCER, PRIMARY, FAILOVER, SERVING_PROCESS, EVERYTHING),
-}  # fmt: skip
-SHORT = {"SQLite": 3, "PostgreSQL": 2, "PgBouncer": 1}
+    "PostgreSQL": (PRIMARY, SERVING_PROCESS, MAIN_PROCESS, IMPORT_WORKER),
+    "PgBouncer": (PGBOUNCER, PRIMARY, SERVING_PROCESS, EVERYTHING),
+}
+SHORT = {"SQLite": 3, "PostgreSQL": 1, "PgBouncer": 1}
 
 
 def trials() -> list[tuple[str, int, Fault]]:
@@ -277,8 +227,6 @@ async def run_trial(site: Site, fault: Fault, times: int) -> TrialResult:
             failed_at = time.monotonic()
             await fault.apply(site)
             recoveries.append(await load.recovery_seconds(failed_at, RECOVERY_TIMEOUT))
-            if fault.apply is fail_over and site.cluster is not None:
-                await asyncio.to_thread(site.cluster.recreate_replica)
         await load.wait_for_writes(WRITES_BETWEEN)
     counted = await count_writes(site, load.acknowledged)
     assert not load.unexpected, load.unexpected[:5]

@@ -10,7 +10,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.faults.trial_report import TrialReport, TrialResult
 from tests.processes import FIELDGATE_COMMAND, ServerProcess, run_command
 
 WRITES_PER_SECOND = 50
@@ -65,7 +64,7 @@ def start_with_user(data: Path) -> str:
 
 
 @pytest.mark.parametrize("suffix", [pytest.param("", marks=pytest.mark.nightly), ".zst"])
-def test_backup_during_writes(tmp_path: Path, trial_report: TrialReport, suffix: str) -> None:
+def test_backup_during_writes(tmp_path: Path, suffix: str) -> None:
     data, backup = tmp_path / "data", tmp_path / f"copy.db{suffix}"
     token = start_with_user(data)
     with ServerProcess(data, "--no-worker") as served:
@@ -74,29 +73,16 @@ def test_backup_during_writes(tmp_path: Path, trial_report: TrialReport, suffix:
             began = time.monotonic()
             before = {uid for uid, at in dict(writer.acknowledged).items() if at < began}
             made = run_command("backup", str(backup), data=data)
-            seconds = time.monotonic() - began
             assert made.returncode == 0, made.stderr
             writer.wait_for(len(writer.acknowledged) + 5)
         assert writer.statuses == {"201": len(writer.acknowledged)}
     assert run_command("restore", str(backup), data=tmp_path / "restored").returncode == 0
     found = stored_uids(tmp_path / "restored" / "fieldgate.db")
     lost, duplicated = before - set(found), len(found) - len(set(found))
-    trial_report.add(
-        TrialResult(
-            trial=f"backup{suffix} during {WRITES_PER_SECOND} writes per second, then restore",
-            database="SQLite",
-            acknowledged=len(before),
-            lost=len(lost),
-            duplicated=duplicated,
-            statuses=writer.statuses,
-            recovery_seconds=round(seconds, 1),
-            remark="acknowledged before the backup began; the seconds are those of the backup",
-        )
-    )
     assert (lost, duplicated) == (set(), 0)
 
 
-def test_backup_that_is_killed_leaves_no_file(tmp_path: Path, trial_report: TrialReport) -> None:
+def test_backup_that_is_killed_leaves_no_file(tmp_path: Path) -> None:
     data, backup = tmp_path / "data", tmp_path / "copies" / "copy.db"
     backup.parent.mkdir()
     assert run_command("events", "demo", "4000", data=data).returncode == 0
@@ -109,4 +95,3 @@ def test_backup_that_is_killed_leaves_no_file(tmp_path: Path, trial_report: Tria
         backup.unlink()
     assert run_command("backup", str(backup), data=data).returncode == 0
     assert [path.name for path in backup.parent.iterdir()] == ["copy.db"]
-    trial_report.add(TrialResult(trial="kill -9 of a backup, then another one", database="SQLite", acknowledged=1))

@@ -15,7 +15,6 @@ from fieldgate.db.tables import topic_versions
 from tests.conftest import StartService
 from tests.events.event_service import EVENTS
 from tests.faults.postgres_cluster import PgBouncer, PostgresCluster
-from tests.faults.trial_report import TrialReport, TrialResult
 from tests.processes import free_port, run_command
 
 CLIENTS = 12
@@ -38,30 +37,21 @@ async def bouncer(cluster: PostgresCluster) -> AsyncIterator[PgBouncer]:
         yield bouncer
 
 
-async def test_statements_of_many_clients_never_mix(bouncer: PgBouncer, trial_report: TrialReport) -> None:
+async def test_statements_of_many_clients_never_mix(bouncer: PgBouncer) -> None:
     """The driver sends a statement and its values in two steps; another client's statement must not come between."""
     databases = [Database(bouncer.url("app"), is_pooled=True) for _ in range(CLIENTS)]
 
-    async def query(number: int, database: Database) -> int:
+    async def query(number: int, database: Database) -> None:
         find = PreparedQuery(database, select(literal(number), bindparam("value", type_=topic_versions.c.version.type)))
         for each in range(ROUNDS):
             assert tuple(await find.first(value=each) or ()) == (number, each)
             async with database.read_transaction() as connection:
                 found = await connection.execute(select(literal(number), literal(each)).where(literal(each) >= 0))
                 assert tuple(found.one()) == (number, each)
-        return ROUNDS * 2
 
-    counts = await asyncio.gather(*(query(number, database) for number, database in enumerate(databases)))
+    await asyncio.gather(*(query(number, database) for number, database in enumerate(databases)))
     for database in databases:
         await database.close()
-    trial_report.add(
-        TrialResult(
-            trial=f"{CLIENTS} processes share 3 server connections",
-            database="PgBouncer",
-            acknowledged=sum(counts),
-            remark="transaction mode; no statement met another client's",
-        )
-    )
 
 
 async def test_pooler_without_the_setting_is_refused(bouncer: PgBouncer, tmp_path: Path) -> None:

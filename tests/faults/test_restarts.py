@@ -8,7 +8,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.faults.trial_report import TrialReport, TrialResult
 from tests.processes import TIMEOUT_SECONDS, ServerProcess, children
 
 READY = "/readyz"
@@ -44,7 +43,7 @@ def wait_for_log(served: ServerProcess, text: str) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.nightly)])
-def test_processes_killed_again_and_again(tmp_path: Path, workers: int, trial_report: TrialReport) -> None:
+def test_processes_killed_again_and_again(tmp_path: Path, workers: int) -> None:
     with ServerProcess(tmp_path, "--no-worker", "--workers", str(workers)) as served:
         seconds: list[float] = []
         for _ in range(3):
@@ -61,10 +60,3 @@ def test_processes_killed_again_and_again(tmp_path: Path, workers: int, trial_re
             os.kill(pid, signal.SIGKILL)
         wait_for_log(served, "started again in 4 s")
         assert served.stop() == 0, "also while a process waits to be started"
-    trial_report.add(
-        TrialResult(
-            trial=f"kill -9 of all serving processes ({workers}), three times in a row",
-            database="SQLite",
-            recovery_seconds=round(max(seconds), 1),
-        )
-    )
