@@ -43,27 +43,6 @@ def test_packages_are_reproducible(tmp_path: Path) -> None:
         assert f"fieldgate-{release}/docs/running.md" in sdist.getnames()
 
 
-def test_packages_that_differ_are_refused(tmp_path: Path) -> None:
-    """A project whose version depends on the folder that it is built in."""
-    source = tmp_path / "source"
-    (source / "scripts").mkdir(parents=True)
-    (source / "client").mkdir()
-    script = source / "scripts" / "build-packages"
-    script.write_text((ROOT / "scripts" / "build-packages").read_text())
-    project = '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n'
-    project += (
-        '[project]\nname = "{name}"\ndynamic = ["version"]\n[tool.hatch.version]\nsource = "code"\npath = "{name}.py"\n'
-    )
-    for name, folder in (("one", source), ("two", source / "client")):
-        (folder / "pyproject.toml").write_text(project.format(name=name))
-        (folder / f"{name}.py").write_text("import os\n__version__ = f'1.{len(os.getcwd())}'\n")
-    for words in (["init", "-q"], ["add", "-A"], ["-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "x"]):
-        subprocess.run(["git", *words], cwd=source, check=True)
-    done = subprocess.run([sys.executable, script, tmp_path / "dist"], capture_output=True, text=True, check=False)
-    assert (done.returncode, "A release must be reproducible." in done.stderr) == (1, True), done.stderr
-    assert not (tmp_path / "dist").exists()
-
-
 @pytest.fixture(scope="module")
 def sbom(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("sbom")

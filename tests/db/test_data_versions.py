@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 from sqlalchemy import Connection, select
 
-from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, Timestamp, now, upsert
+from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, upsert
 from fieldgate.db.outages import DatabaseGone
 from fieldgate.db.tables import topic_versions
 from tests.processes import TIMEOUT_SECONDS
@@ -75,39 +75,9 @@ async def test_sqlite_sees_commits_of_other_processes_at_once(tmp_path: object) 
     await reader.close()
 
 
-async def test_failed_transaction_changes_no_version(database: Database, data_versions: DataVersions) -> None:
-    with pytest.raises(RuntimeError):
-        async with database.transaction() as connection:
-            await data_versions.bump(connection, "events")
-            raise RuntimeError
-    assert await data_versions.version("events") == 0
-
-
-async def test_concurrent_writers_all_count(database: Database, data_versions: DataVersions) -> None:
-    """With a clock that stands still, each writer adds one."""
-    await set_version(database, "a", FAR_AHEAD)
-    await set_version(database, "b", FAR_AHEAD)
-    await asyncio.gather(*(bump(database, "a", "b") for _ in range(20)))
-    await wait_for_version(data_versions, "a", FAR_AHEAD + 20)
-    await wait_for_version(data_versions, "b", FAR_AHEAD + 20)
-
-
 async def set_version(database: Database, topic: str, version: int) -> None:
     async with database.transaction() as connection:
         await connection.execute(upsert(database.dialect, topic_versions), {"topic": topic, "version": version})
-
-
-async def test_version_is_the_time(database: Database) -> None:
-    before = Timestamp.pack(now())
-    (version,) = await bump(database, "events")
-    assert before - CLOCK_TOLERANCE <= version <= Timestamp.pack(now()) + CLOCK_TOLERANCE
-
-
-async def test_versions_of_earlier_releases_are_lower(database: Database) -> None:
-    """They were counted from 1; nothing needs to be migrated."""
-    await set_version(database, "events", 12345)
-    (version,) = await bump(database, "events")
-    assert version > 12345 * 1000
 
 
 async def test_version_after_a_restored_backup_was_never_used(database: Database, data_versions: DataVersions) -> None:

@@ -1,7 +1,6 @@
 """`is_unavailable` for errors that the databases really raise."""
 
 import sqlite3
-from pathlib import Path
 
 import asyncpg
 import pytest
@@ -9,7 +8,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from fieldgate.db import Database, is_unavailable
-from fieldgate.db.outages import DatabaseGone, Outage, is_broken_connection, outage_of
+from fieldgate.db.outages import DatabaseGone, Outage, outage_of
 
 
 async def error_of(database: Database, statement: str) -> Exception:
@@ -54,16 +53,6 @@ async def test_url_options_of_postgresql_are_accepted(database: Database) -> Non
     pool = await with_options.postgres_pool()
     assert await pool.fetchval("SELECT 2") == 2
     await with_options.close()
-
-
-async def test_locked_sqlite_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fieldgate.db.database._SQLITE_PRAGMAS", ("PRAGMA busy_timeout = 1",))
-    database = Database(f"sqlite:///{tmp_path}/fieldgate.db")
-    other = sqlite3.connect(tmp_path / "fieldgate.db", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    assert is_unavailable(await error_of(database, "SELECT 1"))
-    other.close()
-    await database.close()
 
 
 def test_other_errors() -> None:
@@ -116,9 +105,3 @@ def test_reasons_are_told_apart(error: Exception, outage: Outage | None) -> None
     wrapped = RuntimeError()
     wrapped.__cause__ = error
     assert outage_of(wrapped) is outage
-
-
-def test_outages_have_words_and_messages_of_their_own() -> None:
-    assert len({outage.code for outage in Outage}) == len({str(outage.message) for outage in Outage}) == len(Outage)
-    assert not is_broken_connection(ValueError())
-    assert not is_broken_connection(None)

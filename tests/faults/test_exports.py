@@ -120,15 +120,6 @@ async def test_a_user_does_not_use_up_all_exports(start: StartService, monkeypat
             await reader.read()
 
 
-async def test_an_export_waits_a_moment_for_a_slot(start: StartService, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with export_service(start, monkeypatch, wait_seconds=60) as service:
-        slow = [Reader(service, "203.0.113.7") for _ in range(2)]
-        assert [await reader.start() for reader in slow] == [200, 200]
-        next_one = Reader(service, "203.0.113.7")
-        assert [(await reader.read()).count(b"\n") for reader in slow] == [EVENT_COUNT, EVENT_COUNT]
-        assert (await next_one.read()).count(b"\n") == EVENT_COUNT
-
-
 # Slots are given back
 
 

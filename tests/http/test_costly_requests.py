@@ -10,7 +10,7 @@ from tests.conftest import Service, StartService
 
 PERMISSIONS = "/api/v2/permissions/"
 HTML = {"Accept": "text/html"}
-HUNDRED = RateQuota(100, 3600)  # a window so long that nothing comes back during a test
+HUNDRED = RateQuota(100, 86_400)  # a window so long that nothing comes back during a test
 
 
 async def count_admitted(service: Service, query: str, headers: dict[str, str], path: str = PERMISSIONS) -> int:

@@ -7,8 +7,6 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fieldgate.app import operations
 from fieldgate.assets.routes.unsupported_paths import UNSUPPORTED_NAMES, UNSUPPORTED_PATH
@@ -199,19 +197,6 @@ def test_every_name_of_collected_data(client: Client, name: str) -> None:
 
 def test_wrong_token_is_reported_first(client: Client) -> None:
     assert client.request("GET", "/api/v2/exports/", headers={"Authorization": "Token x"}).status_code == 401
-
-
-SEGMENTS = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1)
-
-
-@given(name=st.sampled_from(UNSUPPORTED_NAMES), uid=SEGMENTS, rest=st.lists(SEGMENTS))
-def test_pattern_matches_at_any_depth(name: str, uid: str, rest: list[str]) -> None:
-    for prefix in ("", "/api/v1", "/api/v2", f"/assets/{uid}", f"/api/v2/assets/{uid}"):
-        found = UNSUPPORTED_PATH.fullmatch("/".join((prefix, name, *rest)))
-        assert found is not None
-        assert found["name"] in (name, *rest[:1])  # `/assets/data/files` is `files` of the asset `data`
-        assert not UNSUPPORTED_PATH.fullmatch(f"{prefix}/x{name}")
-        assert not UNSUPPORTED_PATH.fullmatch(f"{prefix}/{name}x")
 
 
 def test_no_declared_path_is_named_unsupported() -> None:

@@ -35,15 +35,3 @@ def test_password_checks_have_a_low_priority() -> None:
     finally:
         passwords.close()
     assert _niceness() == before, "this thread keeps its own"
-
-
-async def test_password_checks_work_where_priorities_cannot_be_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: int) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr(os, "setpriority", refuse)
-    passwords = Passwords()
-    try:
-        assert await passwords.matches("secret", passwords.hash("secret"))
-    finally:
-        passwords.close()

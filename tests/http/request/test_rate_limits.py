@@ -65,30 +65,6 @@ def test_a_caller_below_the_rate_is_never_refused(quota: RateQuota, extra: list[
         clock.now += meter.interval + pause
 
 
-@given(quotas, st.lists(st.tuples(pauses, st.integers(0, 2)), max_size=60))
-def test_keys_are_independent(quota: RateQuota, steps: list[tuple[float, int]]) -> None:
-    """Each key gets what it would get alone."""
-    clock = Clock()
-    shared, alone = make_meter(quota, clock), [make_meter(quota, clock) for _ in range(3)]
-    for pause, key in steps:
-        clock.now += pause
-        assert is_admitted(shared, key) == is_admitted(alone[key], key)
-
-
-def test_the_whole_quota_is_there_at_once_and_again_after_the_window() -> None:
-    clock = Clock()
-    meter = make_meter(RateQuota(6000, 60), clock)
-    for _ in range(2):
-        assert [is_admitted(meter) for _ in range(6001)] == [True] * 6000 + [False]
-        clock.now += 60
-
-
-def test_cost_above_the_quota_uses_all_of_it() -> None:
-    meter = make_meter(RateQuota(5, 60), Clock())
-    assert is_admitted(meter, cost=20)
-    assert not is_admitted(meter)
-
-
 def test_later_charges_are_paid_back() -> None:
     clock = Clock()
     meter = make_meter(RateQuota(10, 10), clock)

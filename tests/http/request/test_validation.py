@@ -11,7 +11,6 @@ from msgspec import Meta
 
 from fieldgate.errors import ValidationError
 from fieldgate.http.request.validation import field_names, parse_struct
-from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.messages import Message
 
 
@@ -111,13 +110,6 @@ def test_invalid_list_member_is_quoted() -> None:
         parse_struct(Lists, {"since": "0001-01-01T00:00:00+14:00"})
     with pytest.raises(ValidationError):
         parse_struct(Lists, {"countries": {"a": 1}})
-
-
-def test_unsupported_type_in_a_record_is_an_error() -> None:
-    assert encode([Link("/a b/é/")]) == b'["\x01/a%20b/%C3%A9/\x02"]'
-    assert encode("\x01\x02") == b'"\\u0001\\u0002"', "text cannot forge a link"
-    with pytest.raises(TypeError, match="object cannot be part of a record"):
-        encode(object())
 
 
 def _even(number: int) -> None:

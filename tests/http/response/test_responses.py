@@ -6,7 +6,7 @@ import brotli
 import pytest
 import zstandard
 
-from fieldgate.http.endpoint import MAX_CACHED_HEAD_BYTES, MAX_CACHED_HEADS, Endpoint
+from fieldgate.http.endpoint import Endpoint
 from fieldgate.http.health import Health
 from fieldgate.http.injection import ClientAddress, HandlerContext, resolve_parameters
 from fieldgate.http.negotiation import negotiate, negotiate_encoding
@@ -196,16 +196,6 @@ async def test_cors_preflight(service: Service) -> None:
     assert {"ETag", "Link", "Content-Language", "Retry-After", "Fieldgate-Limit", "Fieldgate-Ignored"} <= set(exposed)
 
 
-async def test_number_of_cached_heads_is_limited(service: Service) -> None:
-    endpoint = endpoint_of(service, LIST)
-    for number in range(MAX_CACHED_HEADS + 50):
-        await service.get(f"{LIST}?limit=1&n={number}")
-        assert len(endpoint._parsed_requests) <= MAX_CACHED_HEADS
-    before = len(endpoint._parsed_requests)
-    await service.get(f"{LIST}?long={'x' * MAX_CACHED_HEAD_BYTES}")
-    assert len(endpoint._parsed_requests) == before, "a long one is not worth the memory"
-
-
 async def test_long_requests_are_not_cached(start: StartService) -> None:
     """Long requests stay out of the response cache, the cache of heads and the caches of parsed headers."""
     async with start() as service:
@@ -221,17 +211,6 @@ async def test_long_requests_are_not_cached(start: StartService) -> None:
         assert sum(head.size for head in endpoint._parsed_requests._values) < 40_000
     assert negotiate(b"x" * 10_000 + b",fr") is Language.ENGLISH
     assert negotiate_encoding(b" " * 2000 + b"gzip") == ""
-
-
-async def test_unknown_parameters_of_a_file_share_one_cache_entry(start: StartService) -> None:
-    async with start() as service:
-        first = await service.get("/api-docs/openapi.json")
-        cache = service.app.app_context.response_cache
-        before = cache.used_bytes
-        for number in range(5):
-            again = await service.get(f"/api-docs/openapi.json?x={number}")
-            assert again.headers["ETag"] == first.headers["ETag"]
-        assert cache.used_bytes == before
 
 
 def test_cacheable_operation_must_not_depend_on_the_client() -> None:
