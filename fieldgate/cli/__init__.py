@@ -8,7 +8,6 @@ from sqlalchemy.exc import DBAPIError
 
 from fieldgate import __version__
 from fieldgate.cli.backup import backup, restore
-from fieldgate.cli.client_commands import fetch, import_forms, share
 from fieldgate.cli.db_copy import db
 from fieldgate.cli.doctor import doctor
 from fieldgate.cli.events import events
@@ -47,16 +46,26 @@ def main() -> None:
         click.echo(f"Warning: {variable} is not a setting and has no effect.", err=True)
 
 
-main.add_command(serve)
-main.add_command(worker)
-main.add_command(migrate)
-main.add_command(backup)
-main.add_command(restore)
-main.add_command(db)
-main.add_command(doctor)
-main.add_command(user)
-main.add_command(token)
-main.add_command(events)
-main.add_command(fetch)
-main.add_command(import_forms)
-main.add_command(share)
+class ClientCommand(click.Command):
+    """A command of the client library, which has its own parser: all arguments are passed on, also `--help`."""
+
+    def __init__(self, name: str, summary: str) -> None:
+        super().__init__(name, help=summary, add_help_option=False)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.args = args
+        return []
+
+    def invoke(self, ctx: click.Context) -> None:
+        from fieldgate_client.cli import main  # other commands do not need it
+
+        ctx.exit(main([str(self.name), *ctx.args], prog="fieldgate"))
+
+
+for command in (
+    *(serve, worker, migrate, backup, restore, db, doctor, user, token, events),
+    ClientCommand("fetch", "Read a complete list of a server into a file."),
+    ClientCommand("import", "Import forms on a server, and show their problems."),
+    ClientCommand("share", "Assign permissions on a server, or remove them."),
+):
+    main.add_command(command)

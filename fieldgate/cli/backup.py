@@ -3,7 +3,6 @@
 import shlex
 import sqlite3
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
@@ -76,12 +75,8 @@ def _require_sqlite(settings: Settings, action: str, postgres_command: str, file
         database = sqlite_file(settings.database)
     except ValueError as error:
         raise click.ClickException(f"FIELDGATE_DATABASE_URL: {error}") from None
-    if database is None:
-        _refer_to(settings, action, postgres_command, file)
-    return database
-
-
-def _refer_to(settings: Settings, action: str, postgres_command: str, file: Path) -> NoReturn:
+    if database is not None:
+        return database
     address = PostgresURL.parse(settings.database).without_secrets().text
     command = postgres_command.format(file=shlex.quote(str(file)), url=shlex.quote(address))
     raise click.ClickException(

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import click
 import msgspec
@@ -32,7 +32,6 @@ from fieldgate.db.use_lock import DatabaseInUse, shared_use
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.settings import BadSetting, Settings
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -60,8 +59,20 @@ async def open_database(settings: Settings, *, creates: bool = False) -> AsyncIt
     """Open the database, with the schema of this release. With `creates`, an SQLite file need not exist yet."""
     database = connect(settings, creates=creates)
     with in_use(settings):
-        async with _opened(database, settings, creates=creates):
+        try:
+            state = await read_state(database)
+            if state.status is SchemaStatus.EMPTY and not (creates and database.is_sqlite):
+                raise _missing_database(settings, f"{database.address} has no tables of Fieldgate.")
+            if state.status is SchemaStatus.EMPTY:
+                announce_creation(database)
+            if database.is_sqlite:
+                await upgrade_schema(database)
+                mark_database(database)
+            elif not state.is_usable:
+                raise click.ClickException(state.message)
             yield database
+        finally:
+            await database.close()
 
 
 @contextmanager
@@ -72,24 +83,6 @@ def in_use(settings: Settings) -> Iterator[None]:
             yield
     except DatabaseInUse:
         raise click.ClickException("The database is being restored. Try again when that is done.") from None
-
-
-@asynccontextmanager
-async def _opened(database: Database, settings: Settings, *, creates: bool) -> AsyncIterator[None]:
-    try:
-        state = await read_state(database)
-        if state.status is SchemaStatus.EMPTY and not (creates and database.is_sqlite):
-            raise _missing_database(settings, f"{database.address} has no tables of Fieldgate.")
-        if state.status is SchemaStatus.EMPTY:
-            announce_creation(database)
-        if database.is_sqlite:
-            await upgrade_schema(database)
-            mark_database(database)
-        elif not state.is_usable:
-            raise click.ClickException(state.message)
-        yield
-    finally:
-        await database.close()
 
 
 def connect(settings: Settings, *, creates: bool, accepts_any: bool = False) -> Database:
@@ -166,16 +159,11 @@ def database_address(data: Path | None) -> str:
     return PostgresURL.parse(url).address
 
 
-def with_account_store(
-    command: Callable[Concatenate[AccountStore, P], Awaitable[T]], *, creates: bool = False
-) -> Callable[Concatenate[Path | None, P], T]:
-    """Run a coroutine with the account store of the database that `--data` and the environment choose."""
+def run_with_accounts(data: Path | None, work: Callable[[AccountStore], Awaitable[T]], *, creates: bool = False) -> T:
+    """Do something with the account store of the database that `--data` and the environment choose."""
 
-    def run(data: Path | None, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        async def run_with_store() -> T:
-            async with open_database(load_settings(data), creates=creates) as database:
-                return await command(AccountStore(database, DataVersions(database)), *args, **kwargs)
+    async def run() -> T:
+        async with open_database(load_settings(data), creates=creates) as database:
+            return await work(AccountStore(database, DataVersions(database)))
 
-        return asyncio.run(run_with_store())
-
-    return run
+    return asyncio.run(run())

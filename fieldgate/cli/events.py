@@ -1,32 +1,39 @@
-"""`fieldgate events demo`, and the group of the other commands about events."""
+"""`fieldgate events …`: demo events, and events from files and from other servers."""
 
 import asyncio
 import time
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fieldgate.cli.common import data_option, load_settings, open_database
-from fieldgate.cli.events_load_sync import load, sync
 from fieldgate.cli.output import ProgressReporter, ignore_progress, progress_bar
 from fieldgate.db import Database, DataVersions
+from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 
+# Modules about events are slow to import, and other commands do not need them: they are imported where they are used.
 if TYPE_CHECKING:
+    from fieldgate.events.ingest.bulk_write import WriteFailure
+    from fieldgate.events.ingest.file_loader import FileRecord, LoadOptions, LoadResult
     from fieldgate.events.store import EventStore
+    from fieldgate.events.sync.synchronizer import SyncOptions, SyncReport
+    from fieldgate.reference.store import ReferenceStore
 
 BATCH_SIZE = 2000  # events in one transaction
 MAX_DEMO_EVENTS = 10_000_000
+PROGRESS_INTERVAL = 100  # records between two updates of the progress bar
+# Names of the numbers in records. The numbers are accepted too.
+VISIBILITIES = {"public": 3, "movement": 1, "societies": 4, "secretariat": 2}
 
 
 @click.group()
 def events() -> None:
     """Load, pull and generate events."""
-
-
-events.add_command(load)
-events.add_command(sync)
 
 
 @events.command("demo")
@@ -42,10 +49,7 @@ def demo(count: int, seed: int, replace: bool, data: Path | None) -> None:
 
 
 async def _demo(count: int, seed: int, replace: bool, data: Path | None) -> None:
-    from fieldgate.events.store import EventStore  # slow to import, and other commands do not need it
-
-    async with open_database(load_settings(data), creates=True) as database:
-        store = EventStore(database, DataVersions(database))
+    async with _open_stores(data) as (database, store, _):
         if await store.has_real():
             raise click.ClickException(
                 "This database has real events. Choose another folder for demo events: --data DIR"
@@ -78,3 +82,209 @@ async def create_demo_events(
         await store.upsert(batch, is_demo=True)
         created += len(batch)
         on_progress(created, count)
+
+
+replace_demo_option = click.option(
+    "--replace-demo",
+    is_flag=True,
+    help="Delete demo events first. Without this option, a database with demo events is refused.",
+)
+
+
+def _parse_visibility(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    for name, number in VISIBILITIES.items():
+        if value.lower() in (name, str(number)):
+            return number
+    raise click.BadParameter(f"choose one of {', '.join(VISIBILITIES)}, not {value!r}.")
+
+
+@events.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option(
+    "--language",
+    type=click.Choice(list(LANGUAGES_BY_CODE)),
+    default="en",
+    show_default=True,
+    help="Language of texts without a language of their own.",
+)
+@click.option(
+    "--visibility",
+    callback=_parse_visibility,
+    metavar=f"[{'|'.join(VISIBILITIES)}]",
+    help="Who can see the events whose records do not say it.  [default: movement, for new events]",
+)
+@replace_demo_option
+@data_option
+def load(files: tuple[str, ...], language: str, visibility: int | None, replace_demo: bool, data: Path | None) -> None:
+    """Load events from FILEs: pages of the API, JSON arrays, lines of JSON, or CSV; gzipped or not.
+
+    `-` is standard input. Unchanged events are left alone, and nothing is deleted. Invalid records are reported and
+    skipped; the rest are saved.
+    """
+    from fieldgate.events.ingest.file_loader import LoadOptions
+    from fieldgate.events.model import Visibility
+
+    options = LoadOptions(Language(language), None if visibility is None else Visibility(visibility))
+    result = asyncio.run(_load(files, options, replace_demo, data))
+    click.echo(str(result.written))
+    _echo_not_public(result)
+    if result.written.failed:
+        raise SystemExit(1)
+
+
+async def _load(files: tuple[str, ...], options: "LoadOptions", replace_demo: bool, data: Path | None) -> "LoadResult":
+    from fieldgate.events.ingest import file_loader
+
+    async with _open_stores(data) as (_, store, reference):
+        await _check_demo_events(store, replace_demo)
+        with progress_bar() as on_progress:
+            all_records = (record for path in files for record in file_loader.read_records(path))
+            records = _with_progress(all_records, on_progress)
+            try:
+                return await file_loader.load(store, reference, records, options, _print_failure)
+            except file_loader.InvalidFile as error:
+                raise click.ClickException(str(error)) from None
+
+
+def _echo_not_public(result: "LoadResult") -> None:
+    """Say how many of the events only users with an account can see, and how to change that."""
+    count = len(result.not_public)
+    if not count:
+        return
+    click.echo(
+        f"{count} {'event is' if count == 1 else 'events are'} not public: only users who are logged in can see "
+        f"{'it' if count == 1 else 'them'}"
+    )
+    if result.without_visibility:
+        click.echo(
+            f"{len(result.without_visibility)} of these because the record does not say who can see it. "
+            "To make such events public, load the same files again with --visibility public"
+        )
+
+
+def _with_progress(records: Iterable["FileRecord"], on_progress: ProgressReporter) -> Iterator["FileRecord"]:
+    for count, each in enumerate(records, start=1):
+        yield each
+        if count % PROGRESS_INTERVAL == 0:
+            on_progress(count, None)
+
+
+def _parse_timestamp(_: click.Context, __: click.Parameter, value: str | None) -> datetime | None:
+    from fieldgate.http.request.validation import parse_timestamp
+
+    try:
+        return None if value is None else parse_timestamp(value)
+    except ValueError:
+        raise click.BadParameter(
+            f"enter a date or time such as 2026-11-15 or 2026-11-15T08:30:00Z, not {value!r}."
+        ) from None
+
+
+@events.command()
+@click.argument("base_url", metavar="BASE_URL")
+@click.option(
+    "--token",
+    default="",
+    envvar="FIELDGATE_SYNC_TOKEN",
+    help="Token for that server; or set FIELDGATE_SYNC_TOKEN. With a token, details and events that are not public are "
+    "pulled too.",
+)
+@click.option(
+    "--since",
+    callback=_parse_timestamp,
+    metavar="TIME",
+    help="Pull what changed since this time.  [default: since the last run]",
+)
+@click.option("--full", is_flag=True, help="Pull everything again, with all details.")
+@click.option("--keep-missing", is_flag=True, help="Keep events that the server no longer has.")
+@click.option(
+    "--max-missing",
+    "max_missing_percent",
+    type=click.IntRange(0, 100),
+    metavar="PERCENT",
+    default=10,
+    show_default=True,
+    help="Delete nothing if the server no longer lists more than this share of the events.",
+)
+@click.option("--take-over", is_flag=True, help="Also write events that were pulled from another server.")
+@replace_demo_option
+@data_option
+def sync(base_url: str, token: str, replace_demo: bool, data: Path | None, **choices: Any) -> None:
+    """Pull events, countries and disaster types from another server with this API, such as IFRC GO.
+
+    BASE_URL is the address of the server, such as https://goadmin.ifrc.org. The first run pulls everything, later runs
+    pull what changed. If a run is stopped, the next run continues where it stopped. Events that were pulled from this
+    server and that it no longer has are deleted.
+    """
+    from fieldgate.events.sync.synchronizer import SyncOptions
+
+    options = SyncOptions(**choices)
+    if options.since is not None and options.full:
+        raise click.UsageError("--since and --full cannot be used together.")
+    report = asyncio.run(_sync(base_url, token, options, replace_demo, data))
+    _echo_report(report)
+    if report.problem:
+        raise click.ClickException(report.problem)
+    if report.events.failed:
+        raise SystemExit(1)
+
+
+def _echo_report(report: "SyncReport") -> None:
+    if report.resumed:
+        click.echo("continued a run that had been stopped")
+    if report.since is not None:
+        click.echo(f"pulled what changed since {report.since:%Y-%m-%d %H:%M:%S} UTC")
+    click.echo(f"countries changed {report.countries}, disaster types changed {report.types}")
+    if report.requested_by_id:
+        click.echo(f"requested {report.requested_by_id} by id that are not in the list")
+    if report.of_other_sources:
+        click.echo(
+            f"left {report.of_other_sources} alone that were pulled from another server: --take-over writes them too"
+        )
+    if report.missing_unchecked:
+        click.echo("the list changed while it was read: the next run looks for deleted events")
+    click.echo(str(report.events))
+
+
+async def _sync(
+    base_url: str, token: str, options: "SyncOptions", replace_demo: bool, data: Path | None
+) -> "SyncReport":
+    from fieldgate.events.sync.remote import RemoteError, RemoteServer
+    from fieldgate.events.sync.synchronizer import Synchronizer
+
+    async with _open_stores(data) as (database, store, reference):
+        await _check_demo_events(store, replace_demo)
+        try:
+            async with RemoteServer(base_url, token) as remote:
+                with progress_bar(status=lambda: remote.status) as on_progress:
+                    synchronizer = Synchronizer(remote, database, store, reference, _print_failure, on_progress)
+                    return await synchronizer.run(options)
+        except RemoteError as error:
+            raise click.ClickException(str(error)) from None
+
+
+@asynccontextmanager
+async def _open_stores(data: Path | None) -> AsyncIterator[tuple[Database, "EventStore", "ReferenceStore"]]:
+    """Open the database that `--data` and the environment choose."""
+    from fieldgate.events.store import EventStore
+    from fieldgate.reference.store import ReferenceStore
+
+    async with open_database(load_settings(data), creates=True) as database:
+        data_versions = DataVersions(database)
+        yield database, EventStore(database, data_versions), ReferenceStore(database, data_versions)
+
+
+async def _check_demo_events(store: "EventStore", replace_demo: bool) -> None:
+    """Refuse to mix real events with demo events: their ids would collide."""
+    if not await store.has_demo():
+        return
+    if not replace_demo:
+        raise click.ClickException("This database has demo events. Delete them with --replace-demo.")
+    deleted = await store.delete_demo()
+    click.echo(f"deleted {deleted} demo event{'' if deleted == 1 else 's'}")
+
+
+def _print_failure(failure: "WriteFailure") -> None:
+    click.echo(str(failure), err=True)

@@ -2,8 +2,10 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
@@ -17,10 +19,12 @@ from fieldgate.cli.common import (
     upgrade_schema,
 )
 from fieldgate.cli.output import progress_bar
-from fieldgate.db import DataVersions, sqlite_file
+from fieldgate.db import Database, DataVersions, sqlite_file
 from fieldgate.db.schema import REQUIRED_REVISION, SchemaStatus, read_state
 from fieldgate.db.use_lock import DatabaseInUse, exclusive_use
 from fieldgate.settings import Settings
+
+T = TypeVar("T")
 
 
 @click.command()
@@ -64,12 +68,12 @@ def rebuild_events(settings: Settings) -> None:
     if file is not None and not file.exists():
         return
     with in_use(settings):
-        if not asyncio.run(_has_other_format(settings)):
+        if not _run(settings, _has_other_format):
             return
     began = time.monotonic()
     try:
         with nullcontext() if file is None else exclusive_use(file):
-            count = asyncio.run(_rebuild_events(settings))
+            count = _run(settings, _rebuild)
     except DatabaseInUse:
         raise click.ClickException(
             "Stored events must be rebuilt for this release, and another process uses the database. Stop it first."
@@ -77,22 +81,25 @@ def rebuild_events(settings: Settings) -> None:
     click.echo(f"rebuilt {count} events in {time.monotonic() - began:.1f} s", err=True)
 
 
-async def _has_other_format(settings: Settings) -> bool:
+def _run(settings: Settings, work: Callable[[Database], Awaitable[T]]) -> T:
+    async def run() -> T:
+        database = connect(settings, creates=False)
+        try:
+            return await work(database)
+        finally:
+            await database.close()
+
+    return asyncio.run(run())
+
+
+async def _has_other_format(database: Database) -> bool:
     from fieldgate.events.derived_tables import has_other_format  # here: its imports take a while
 
-    database = connect(settings, creates=False)
-    try:
-        return (await read_state(database)).is_usable and await has_other_format(database)
-    finally:
-        await database.close()
+    return (await read_state(database)).is_usable and await has_other_format(database)
 
 
-async def _rebuild_events(settings: Settings) -> int:
+async def _rebuild(database: Database) -> int:
     from fieldgate.events.derived_tables import rebuild_derived_tables
 
-    database = connect(settings, creates=False)
-    try:
-        with progress_bar() as show:
-            return await rebuild_derived_tables(database, DataVersions(database), show)
-    finally:
-        await database.close()
+    with progress_bar() as show:
+        return await rebuild_derived_tables(database, DataVersions(database), show)

@@ -30,7 +30,7 @@ from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.cli.common import data_option, in_use, load_settings, open_database
 from fieldgate.cli.events import create_demo_events
 from fieldgate.cli.migrate import rebuild_events
-from fieldgate.db import Database, DataVersions, now, sqlite_file
+from fieldgate.db import DataVersions, now, sqlite_file
 from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.metrics.metrics_folder import create_metrics_folder
 from fieldgate.metrics.requests import logging_config
@@ -231,14 +231,17 @@ def _supervise_worker(stop_event: threading.Event) -> None:
 
 
 async def _prepare_database(settings: Settings, demo: bool) -> None:
-    from fieldgate.events.derived_tables import OtherEventFormat, has_other_format
+    from fieldgate.events.derived_tables import OtherEventFormat, has_other_format  # here: their imports take a while
+    from fieldgate.events.store import EventStore
 
     async with open_database(settings, creates=True) as database:
         if await has_other_format(database):
             raise click.ClickException(str(OtherEventFormat()))
         if demo:
             await _create_demo_user(AccountStore(database, DataVersions(database)))
-            await _create_demo_events(database)
+            store = EventStore(database, DataVersions(database))
+            if not await store.has_demo() and not await store.has_real():
+                await create_demo_events(database, store, DEMO_EVENTS)
 
 
 async def _create_demo_user(store: AccountStore) -> None:
@@ -258,15 +261,6 @@ async def _create_demo_user(store: AccountStore) -> None:
         raise click.ClickException(f"The user {DEMO_USER} was not created by --demo. Start without --demo.")
     token = await store.issue_token(number, IssuedBy.COMMAND, now() + DEMO_TOKEN_LIFETIME)
     click.echo(f"demo user  {DEMO_USER}\npassword   {password}\ntoken      {token}")
-
-
-async def _create_demo_events(database: Database) -> None:
-    """Create demo events if there are no events."""
-    from fieldgate.events.store import EventStore  # slow to import, and only --demo needs it
-
-    store = EventStore(database, DataVersions(database))
-    if not await store.has_demo() and not await store.has_real():
-        await create_demo_events(database, store, DEMO_EVENTS)
 
 
 def _export_settings(settings: Settings) -> None:

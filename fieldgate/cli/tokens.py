@@ -2,12 +2,11 @@
 
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import click
 
 from fieldgate.accounts.store import AccountStore, IssuedBy
-from fieldgate.cli.common import data_option, database_address, with_account_store
+from fieldgate.cli.common import data_option, database_address, run_with_accounts
 from fieldgate.cli.output import print_table
 from fieldgate.db import now
 from fieldgate.settings import parse_duration
@@ -36,7 +35,13 @@ def _parse_lifetime(_: click.Context, __: click.Parameter, value: str | None) ->
 @data_option
 def create(name: str, expires: timedelta | None, data: Path | None) -> None:
     """Create a token for the user NAME and print it on standard output. It cannot be shown again."""
-    created = _create(data, name, None if expires is None else now() + expires)
+
+    async def issue(store: AccountStore) -> str | None:
+        row = await store.find_user(name)
+        until = None if expires is None else now() + expires
+        return None if row is None else await store.issue_token(row.id, IssuedBy.COMMAND, until)
+
+    created = run_with_accounts(data, issue)
     if created is None:
         raise click.ClickException(
             f"The user {name} does not exist or is disabled. The database is {database_address(data)}"
@@ -57,7 +62,7 @@ def list_tokens(data: Path | None) -> None:
             row.issued_by,
             *map(_format_timestamp, (row.created_at, row.last_used_at, row.expires_at, row.revoked_at)),
         )
-        for row in _list_tokens(data)
+        for row in run_with_accounts(data, AccountStore.list_tokens)
     ]
     print_table(columns, rows)
 
@@ -67,26 +72,10 @@ def list_tokens(data: Path | None) -> None:
 @data_option
 def revoke(token_id: int, data: Path | None) -> None:
     """Revoke the token ID. It is refused from the next request on."""
-    if not _revoke(data, token_id):
+    if not run_with_accounts(data, lambda store: store.revoke_token(token_id)):
         raise click.ClickException(f"There is no valid token with the id {token_id}.")
     click.echo(f"token {token_id} revoked")
 
 
 def _format_timestamp(timestamp: datetime | None) -> str:
     return "" if timestamp is None else f"{timestamp:%Y-%m-%d %H:%M}"
-
-
-@with_account_store
-async def _create(store: AccountStore, name: str, expires: datetime | None) -> str | None:
-    row = await store.find_user(name)
-    return None if row is None else await store.issue_token(row.id, IssuedBy.COMMAND, expires)
-
-
-@with_account_store
-async def _list_tokens(store: AccountStore) -> Any:
-    return await store.list_tokens()
-
-
-@with_account_store
-async def _revoke(store: AccountStore, token_id: int) -> bool:
-    return await store.revoke_token(token_id)

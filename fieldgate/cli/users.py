@@ -15,7 +15,7 @@ from fieldgate.accounts.account_rules import password_error, person_name_error, 
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, NewUser, UnknownUser, UsernameTaken
 from fieldgate.accounts.tables import PUBLIC_USER_ID
-from fieldgate.cli.common import data_option, load_settings, open_database, with_account_store
+from fieldgate.cli.common import data_option, load_settings, open_database, run_with_accounts
 from fieldgate.cli.output import print_table
 from fieldgate.db import DataVersions, sqlite_file
 from fieldgate.i18n.languages import Language
@@ -49,7 +49,7 @@ def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Pa
             raise click.BadParameter(str(error), param_hint=f"--{option}")
     if countries:
         _check_countries(data, countries)
-    if _has_database(data) and _exists(data, name):  # before the password is asked for
+    if _has_database(data) and _find(data, name) is not None:  # before the password is asked for
         raise _name_taken(name)
     password = _read_password(name, password_stdin)
     new = NewUser(
@@ -62,10 +62,15 @@ def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Pa
         countries=tuple(country.upper() for country in countries),
     )
     try:
-        _create(data, new)
+        run_with_accounts(data, lambda store: store.create_user(new), creates=True)
     except UsernameTaken:
         raise _name_taken(name) from None
     click.echo(f"user {name} created")
+
+
+def _find(data: Path | None, name: str) -> Any:
+    """The row of a user, also of one that is disabled; None if there is none."""
+    return run_with_accounts(data, lambda store: store.find_any(name))
 
 
 def _name_taken(name: str) -> click.ClickException:
@@ -86,7 +91,7 @@ def _has_database(data: Path | None) -> bool:
 def list_users(data: Path | None) -> None:
     """List all users."""
     columns = ("id", "name", "rights", "countries", "tokens", "created", "disabled")
-    print_table(columns, [_to_row(row) for row in _list_users(data)])
+    print_table(columns, [_to_row(row) for row in run_with_accounts(data, AccountStore.list_users)])
 
 
 def _to_row(row: Any) -> tuple[object, ...]:
@@ -121,8 +126,11 @@ def _read_password(username: str, from_stdin: bool) -> str:
 def password(name: str, password_stdin: bool, data: Path | None) -> None:
     """Set the password of the user NAME. Browser sessions end; tokens stay valid."""
     with _require_user(name):
-        _check_exists(data, name)
-        _set_password(data, name, Passwords().hash(_read_password(name, password_stdin)))
+        row = _find(data, name)
+        if row is None or row.id == PUBLIC_USER_ID:
+            raise UnknownUser(name)
+        password_hash = Passwords().hash(_read_password(name, password_stdin))
+        run_with_accounts(data, lambda store: store.set_password(name, password_hash))
     click.echo(f"password of user {name} changed")
 
 
@@ -132,7 +140,7 @@ def password(name: str, password_stdin: bool, data: Path | None) -> None:
 def disable(name: str, data: Path | None) -> None:
     """Disable the user NAME. Tokens and sessions are revoked for good."""
     with _require_user(name):
-        _disable(data, name)
+        run_with_accounts(data, lambda store: store.disable_user(name))
     click.echo(f"user {name} disabled")
 
 
@@ -142,7 +150,7 @@ def disable(name: str, data: Path | None) -> None:
 def enable(name: str, data: Path | None) -> None:
     """Enable the user NAME again. Earlier tokens stay revoked."""
     with _require_user(name):
-        _enable(data, name)
+        run_with_accounts(data, lambda store: store.enable_user(name))
     click.echo(f"user {name} enabled")
 
 
@@ -183,44 +191,3 @@ def _nearest_countries(reference_data: "ReferenceData", text: str) -> list["Coun
     by_code = difflib.get_close_matches(text.upper(), coded, n=len(coded))
     by_code.sort(key=lambda iso3: (iso3[:2] != text[:2].upper(), iso3[0] != text[0].upper()))
     return [coded[iso3] for iso3 in dict.fromkeys([*two_letters, *by_name, *by_code])][:MAX_SUGGESTIONS]
-
-
-async def _create_user(store: AccountStore, new: NewUser) -> int:
-    return await store.create_user(new)
-
-
-_create = with_account_store(_create_user, creates=True)
-
-
-async def _find_name(store: AccountStore, name: str) -> bool:
-    return await store.find_any(name) is not None
-
-
-_exists = with_account_store(_find_name, creates=True)
-
-
-@with_account_store
-async def _check_exists(store: AccountStore, name: str) -> None:
-    row = await store.find_any(name)
-    if row is None or row.id == PUBLIC_USER_ID:
-        raise UnknownUser(name)
-
-
-@with_account_store
-async def _list_users(store: AccountStore) -> Any:
-    return await store.list_users()
-
-
-@with_account_store
-async def _disable(store: AccountStore, name: str) -> None:
-    await store.disable_user(name)
-
-
-@with_account_store
-async def _enable(store: AccountStore, name: str) -> None:
-    await store.enable_user(name)
-
-
-@with_account_store
-async def _set_password(store: AccountStore, name: str, password_hash: str) -> None:
-    await store.set_password(name, password_hash)

@@ -88,12 +88,6 @@ def test_invalid_arguments_have_a_message(migrated: Path, arguments: tuple[str, 
     assert "Traceback" not in done.stderr
 
 
-def test_usernames_are_unique(tmp_path: Path) -> None:
-    made(tmp_path)
-    done = run_command("user", "create", "amina", "--password-stdin", data=tmp_path, stdin=PASSWORD)
-    assert (done.returncode, done.stderr) == (1, "Error: The user amina already exists.\n")
-
-
 def test_name_is_checked_before_the_password_is_read(tmp_path: Path) -> None:
     made(tmp_path)
     done = run_command("user", "create", "amina", "--password-stdin", data=tmp_path, stdin="short")
@@ -131,14 +125,6 @@ def test_file_that_is_not_a_database(tmp_path: Path) -> None:
     (tmp_path / "fieldgate.db").write_text("not a database, but long enough to be looked at " * 50)
     done = run_command("user", "list", data=tmp_path)
     assert (done.returncode, done.stderr) == (1, "Error: The database cannot be used: file is not a database\n")
-
-
-def test_unknown_setting_is_reported(migrated: Path) -> None:
-    done = run_command("user", "list", data=migrated, environment={"FIELDGATE_ALOWED_HOSTS": "x"})
-    assert (done.returncode, done.stderr) == (
-        0,
-        "Warning: FIELDGATE_ALOWED_HOSTS is not a setting and has no effect.\n",
-    )
 
 
 def test_change_password_disable_and_enable(tmp_path: Path) -> None:
@@ -247,16 +233,3 @@ def test_unknown_country_is_refused_with_the_nearest(migrated: Path, code: str, 
     assert done.returncode == 2
     assert f"no country has the code '{code}'. The nearest are: {nearest}" in done.stderr
     assert "amina" not in run_command("user", "list", data=migrated).stdout
-
-
-@pytest.mark.parametrize("name", ["nobody", "AnonymousUser"])
-def test_password_of_an_unknown_user_is_not_asked_for(migrated: Path, name: str) -> None:
-    done = run_command("user", "password", name, data=migrated)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"Error: The user {name} does not exist.\n")
-
-
-def test_password_of_a_disabled_user_can_be_set(tmp_path: Path) -> None:
-    made(tmp_path)
-    run_command("user", "disable", "amina", data=tmp_path)
-    done = run_command("user", "password", "AMINA", "--password-stdin", data=tmp_path, stdin="another password")
-    assert done.stdout == "password of user AMINA changed\n"

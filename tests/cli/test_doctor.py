@@ -44,19 +44,6 @@ def test_no_service_and_no_database(tmp_path: Path) -> None:
     assert not (tmp_path / "mistyped").exists()
 
 
-def test_invalid_setting(tmp_path: Path) -> None:
-    done = run_command("doctor", data=tmp_path, environment={"FIELDGATE_PORT": "many"})
-    assert done.returncode == 1
-    assert done.stdout.startswith("error    settings: FIELDGATE_PORT: ")
-
-
-def test_online_needs_a_public_address(tmp_path: Path) -> None:
-    environment = {"FIELDGATE_PORT": str(free_port())}
-    message = "warning  proxy: No public address was asked: FIELDGATE_BASE_URL is not set."
-    assert message in run_command("doctor", "--online", data=tmp_path, environment=environment).stdout
-    assert "proxy: " not in run_command("doctor", data=tmp_path, environment=environment).stdout
-
-
 def test_no_secret_is_printed(tmp_path: Path) -> None:
     environment = {
         "FIELDGATE_DATABASE_URL": "postgresql://amina:hunter2@127.0.0.1:9/field?password=hunter2",

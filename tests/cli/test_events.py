@@ -3,10 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
-from fieldgate.cli.events import create_demo_events
-from fieldgate.cli.output import progress_bar
 from fieldgate.db import Database, DataVersions
 from fieldgate.events.store import EventStore
 from tests.processes import run_command
@@ -48,20 +44,3 @@ async def test_demo_events_are_refused_beside_real_events(
             done.stderr == "Error: This database has real events. Choose another folder for demo events: --data DIR\n"
         )
     assert (await store.has_demo(), await store.has_real()) == (False, True)
-
-
-async def test_progress_bar_shows_the_count(
-    database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setenv("TERM", "xterm")
-    with progress_bar(30) as show:
-        await create_demo_events(database, EventStore(database, DataVersions(database)), 30, on_progress=show)
-    assert "30/30" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("count", ["0", "many", "10000001"])
-def test_count_must_be_in_range(tmp_path: Path, count: str) -> None:
-    done = run_command("events", "demo", count, data=tmp_path)
-    assert done.returncode == 2
-    assert "Invalid value for 'N'" in done.stderr

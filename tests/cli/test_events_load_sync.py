@@ -18,7 +18,7 @@ from fieldgate.db.schema import upgrade
 from fieldgate.events.model import Event
 from fieldgate.events.store import EventStore
 from tests.events.event_service import make_event
-from tests.events.sync.go_server import TOKEN, GoServer, go_event
+from tests.events.sync.go_server import GoServer, go_event
 from tests.processes import FIELDGATE_COMMAND, ServerProcess, run_command
 
 EVENT_COUNT = 4000
@@ -30,15 +30,10 @@ def record(id_: int, **fields: Any) -> dict[str, Any]:
     return {"id": id_, "name": f"Flood {id_}", "disaster_start_date": "2026-01-01", **fields}
 
 
-def run_load(tmp_path: Path, *arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
-    done = subprocess.run(
-        [FIELDGATE_COMMAND, "events", "load", *arguments, "--data", tmp_path / "data"],
-        input=stdin,
-        capture_output=True,
-        check=False,
-    )
+def run_load(tmp_path: Path, *arguments: str, stdin: str = "") -> tuple[int, str, str]:
+    done = run_command("events", "load", *arguments, data=tmp_path / "data", stdin=stdin)
     notice = f"Creating a new database: {tmp_path / 'data' / 'fieldgate.db'}\n"
-    return done.returncode, done.stdout.decode(), done.stderr.decode().removeprefix(notice)
+    return done.returncode, done.stdout, done.stderr.removeprefix(notice)
 
 
 def test_load(tmp_path: Path) -> None:
@@ -49,10 +44,9 @@ def test_load(tmp_path: Path) -> None:
     assert (status, output) == (1, "created 3, changed 0, unchanged 0, failed 1\n")
     message = "glide: “5” is not valid. Enter text of at most 18 characters."
     assert errors == f"{names[1]}, record 2 (event 4): {message}\n"
-    status, output, errors = run_load(tmp_path, "-", stdin=encode(record(5)))
+    status, output, errors = run_load(tmp_path, "-", stdin=encode(record(5)).decode())
     assert (status, output.splitlines()[0], errors) == (0, "created 1, changed 0, unchanged 0, failed 0", "")
-    assert run_load(tmp_path, "-", stdin=gzip.compress(encode(record(5))))[1].startswith("created 0, changed 0, unch")
-    assert run_load(tmp_path, "-", stdin=b"")[1] == "created 0, changed 0, unchanged 0, failed 0\n"
+    assert run_load(tmp_path, "-")[1] == "created 0, changed 0, unchanged 0, failed 0\n"
 
 
 @pytest.mark.parametrize(
@@ -97,14 +91,10 @@ def test_load_says_which_events_are_not_public(tmp_path: Path) -> None:
     assert wrong[0] == 2
     assert "choose one of public, movement, societies, secretariat, not 'everybody'." in wrong[2]
     assert run_load(tmp_path, path, "--visibility", "societies")[1].startswith("created 0, changed 2, unchanged 2, ")
-    with ServerProcess(tmp_path / "data", "--no-worker") as server, server.client() as client:
-        assert [each["id"] for each in client.get("/api/v2/event/").json()["results"]] == [3]
-        _, output, _ = run_load(tmp_path, path, "--visibility", "public")
-        assert output.splitlines() == [
-            "created 0, changed 2, unchanged 2, failed 0",
-            "1 event is not public: only users who are logged in can see it",
-        ]
-        assert [each["id"] for each in client.get("/api/v2/event/").json()["results"]] == [1, 2, 3]
+    assert run_load(tmp_path, path, "--visibility", "public")[1].splitlines() == [
+        "created 0, changed 2, unchanged 2, failed 0",
+        "1 event is not public: only users who are logged in can see it",
+    ]
     assert run_load(tmp_path, path)[1].startswith("created 0, changed 0, unchanged 4, "), "the visibility is kept"
     assert run_load(tmp_path, path, "--visibility", "3")[1].startswith("created 0, changed 0, unchanged 4, ")
 
@@ -114,10 +104,10 @@ async def test_load_refuses_to_mix_with_demo_events(tmp_path: Path) -> None:
     database = Database(f"sqlite:///{tmp_path / 'data' / 'fieldgate.db'}")
     store = EventStore(database, DataVersions(database))
     await store.upsert([make_event(1), make_event(2)], is_demo=True)
-    status, _, errors = run_load(tmp_path, "-", stdin=encode(record(1)))
+    status, _, errors = run_load(tmp_path, "-", stdin=encode(record(1)).decode())
     assert status == 1
     assert errors == "Error: This database has demo events. Delete them with --replace-demo.\n"
-    status, output, _ = run_load(tmp_path, "-", "--replace-demo", stdin=encode(record(1)))
+    status, output, _ = run_load(tmp_path, "-", "--replace-demo", stdin=encode(record(1)).decode())
     assert status == 0
     assert output.startswith("deleted 2 demo events\ncreated 1, changed 0, unchanged 0, failed 0\n")
     assert not await store.has_demo()
@@ -159,14 +149,6 @@ def all_pages(server: ServerProcess, language: str) -> list[Any]:
     return found
 
 
-def stored_ids(path: Path) -> set[int]:
-    try:
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
-            return {row[0] for row in connection.execute("SELECT id FROM events")}
-    except sqlite3.OperationalError:
-        return set()
-
-
 def reached(path: Path) -> int:
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
@@ -195,61 +177,28 @@ async def test_killed_sync_continues(tmp_path: Path) -> None:
                 assert all_pages(copy_server, language) == all_pages(server, language), "everybody sees the copy"
 
 
-@pytest.mark.nightly
-def test_sync_killed_between_details_continues(tmp_path: Path) -> None:
-    path = tmp_path / "fieldgate.db"
-    with GoServer([go_event(id_, visibility=id_ % 4 + 1) for id_ in range(1, 301)]) as server:
-        command: list[Any] = [FIELDGATE_COMMAND, "events", "sync", server.base_url, "--token", TOKEN]
-        process = subprocess.Popen([*command, "--data", tmp_path], stdout=subprocess.DEVNULL)
-
-        def kill(_: str) -> None:
-            if len(server.detail_requests()) == 120 and process.poll() is None:
-                os.kill(process.pid, signal.SIGKILL)
-                process.wait(60)
-
-        server.before = kill
-        assert process.wait(60) == -signal.SIGKILL
-        stored, first = stored_ids(path), server.detail_requests()
-        assert len(stored) >= 75, "at most the batch under way is lost"
-        server.before = lambda _: None
-        server.requests.clear()
-        done = run_command("events", "sync", server.base_url, "--token", TOKEN, data=tmp_path)
-        assert (done.returncode, done.stderr) == (0, "")
-        assert "continued a run that had been stopped\n" in done.stdout
-        assert sorted(server.detail_requests()) == sorted(set(range(1, 301)) - stored)
-        assert len(first) + len(server.detail_requests()) <= 300 + 2 * 25 + 8
-        assert stored_ids(path) == set(range(1, 301))
-    with ServerProcess(tmp_path, "--no-worker") as copy, copy.client() as client:
-        assert client.get("/api/v2/event/?limit=1").json()["count"] == 75, "of the four visibilities one is public"
-
-
 def test_sync_deletes_what_the_server_no_longer_has(tmp_path: Path) -> None:
     with GoServer([go_event(id_) for id_ in range(1, 31)]) as server:
         assert run_command("events", "sync", server.base_url, data=tmp_path).returncode == 0
-        with ServerProcess(tmp_path, "--no-worker") as copy, copy.client() as client:
-            assert client.get("/api/v2/event/").json()["count"] == 30
-            for id_ in (1, 2, 3, 4):
-                del server.events[id_]
-            aborted = run_command("events", "sync", server.base_url, data=tmp_path)
-            assert aborted.returncode == 1
-            assert aborted.stdout.endswith("created 0, changed 0, unchanged 26, failed 0\n")
-            assert aborted.stderr == (
-                f"Error: {server.base_url} no longer lists 4 of 30 events. That is more than 10 %, so none was "
-                "deleted. Check the server. To delete them, run the command again with --max-missing 100. To keep "
-                "them, use --keep-missing.\n"
-            )
-            kept = run_command("events", "sync", server.base_url, "--keep-missing", data=tmp_path)
-            assert (kept.returncode, kept.stderr) == (0, "")
-            assert client.get("/api/v2/event/").json()["count"] == 30
-            done = run_command("events", "sync", server.base_url, "--max-missing", "20", data=tmp_path)
-            assert done.stdout.endswith(
-                "requested 4 by id that are not in the list\ncreated 0, changed 0, unchanged 26, failed 0, deleted 4\n"
-            )
-            assert client.get("/api/v2/event/").json()["count"] == 26
-            gone = client.get("/api/v2/event/deleted/").json()["results"]
-            assert {record["id"] for record in gone} == {1, 2, 3, 4}
+        for id_ in (1, 2, 3, 4):
+            del server.events[id_]
+        aborted = run_command("events", "sync", server.base_url, data=tmp_path)
+        assert aborted.returncode == 1
+        assert aborted.stdout.endswith("created 0, changed 0, unchanged 26, failed 0\n")
+        assert aborted.stderr == (
+            f"Error: {server.base_url} no longer lists 4 of 30 events. That is more than 10 %, so none was "
+            "deleted. Check the server. To delete them, run the command again with --max-missing 100. To keep "
+            "them, use --keep-missing.\n"
+        )
+        kept = run_command("events", "sync", server.base_url, "--keep-missing", data=tmp_path)
+        assert (kept.returncode, kept.stderr) == (0, "")
+        done = run_command("events", "sync", server.base_url, "--max-missing", "20", data=tmp_path)
+        assert done.stdout.endswith(
+            "requested 4 by id that are not in the list\ncreated 0, changed 0, unchanged 26, failed 0, deleted 4\n"
+        )
 
 
+@pytest.mark.nightly
 async def test_sync_from_another_fieldgate(tmp_path: Path) -> None:
     source, copy = tmp_path / "source", tmp_path / "copy"
     events = [make_event(id_, auto_generated_source="WHO scraper", countries_for_preview=()) for id_ in range(1, 31)]

@@ -7,7 +7,7 @@ from sqlalchemy import make_url
 
 from fieldgate.db.schema import REQUIRED_REVISION
 from tests.conftest import PASSWORD
-from tests.processes import ServerProcess, free_port, run_command
+from tests.processes import free_port, run_command
 
 ON_EXISTING_DATA = [
     ("user", "list"),
@@ -45,26 +45,6 @@ def test_command_that_begins_a_database_says_so(tmp_path: Path, arguments: tuple
     stdin = "[]" if "load" in arguments else PASSWORD
     assert run_command(*arguments, data=tmp_path / "new", stdin=stdin).stderr.startswith(notice)
     assert notice not in run_command(*arguments, data=tmp_path / "new", stdin=stdin).stderr
-
-
-def test_serve_says_that_it_creates_a_database(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path / "new", "--no-worker") as served:
-        pass
-    assert served.log.startswith(f"Creating a new database: {tmp_path / 'new' / 'fieldgate.db'}\n")
-
-
-def test_empty_file_is_no_database(tmp_path: Path) -> None:
-    file = tmp_path / "fieldgate.db"
-    file.touch()
-    done = run_command("user", "list", data=tmp_path)
-    assert f"There is no database at {file}." in done.stderr
-    assert file.stat().st_size == 0
-
-
-def test_relative_folder_is_shown_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = run_command("user", "list", data=Path("dta"))
-    assert f"There is no database at {tmp_path / 'dta' / 'fieldgate.db'}." in done.stderr
 
 
 def test_database_url_without_our_tables(tmp_path: Path, empty_database_url: str, database_kind: str) -> None:
@@ -106,6 +86,8 @@ def test_lost_database_is_not_replaced_by_an_empty_one(tmp_path: Path) -> None:
         assert not file.exists()
     file.write_bytes(kept)
     assert run_command("user", "list", data=folder).returncode == 0, "the file is back"
+    file.unlink()
+    assert "Creating a new database" in run_command("migrate", "--new", data=folder).stderr
 
 
 def test_another_database_is_refused_until_it_is_accepted(tmp_path: Path) -> None:
@@ -120,12 +102,3 @@ def test_another_database_is_refused_until_it_is_accepted(tmp_path: Path) -> Non
     accepted = run_command("migrate", "--new", data=tmp_path / "a")
     assert (accepted.returncode, accepted.stdout) == (0, f"schema {REQUIRED_REVISION} (nothing to do)\n")
     assert run_command("user", "list", data=tmp_path / "a").returncode == 0
-
-
-def test_a_new_database_can_be_begun_where_one_was_lost(tmp_path: Path) -> None:
-    assert run_command("migrate", data=tmp_path).returncode == 0
-    (tmp_path / "fieldgate.db").unlink()
-    begun = run_command("migrate", "--new", data=tmp_path)
-    assert begun.returncode == 0
-    assert "Creating a new database" in begun.stderr
-    assert run_command("user", "list", data=tmp_path).returncode == 0
