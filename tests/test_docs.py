@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 import pytest
-from fieldgate_client.cli.parser import ENVIRONMENT_HELP
+from fieldgate_client.cli import ENVIRONMENT_HELP
 
 from fieldgate.cli import main
 from fieldgate.settings import CLIENT_VARIABLES, COMMAND_VARIABLES, PREFIX, Settings

@@ -36,7 +36,6 @@ from fieldgate_client.list_query import ChangesUnknown
 from fieldgate_client.records import Asset, Country, Event, Import, Permission
 from fieldgate_client.retries import RetryPolicy
 from fieldgate_client.server_url import InvalidURL
-from fieldgate_client.sharing_records import SharingIncomplete
 from fieldgate_client.version import __version__
 
 __all__ = [
@@ -66,7 +65,6 @@ __all__ = [
     "RequestFailed",
     "RetryPolicy",
     "ServerFailed",
-    "SharingIncomplete",
     "TooManyRequests",
     "UnexpectedResponse",
     "UnknownName",

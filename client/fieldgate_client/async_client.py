@@ -11,29 +11,21 @@ import builtins
 from collections.abc import Iterable
 from datetime import date, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import msgspec
 
 from fieldgate_client import forms, sharing
 from fieldgate_client.connection import Connection, ConnectionOptions
-from fieldgate_client.filters import FilterValue, encode_filters
 from fieldgate_client.forms import ImportProgress, ImportResult, UploadProgress
-from fieldgate_client.list_query import (
-    CHANGED_SINCE,
-    DEFAULT_CONCURRENCY,
-    DEFAULT_PAGE_SIZE,
-    PAGE_NAMES,
-    ListQuery,
-    parse_since,
-)
+from fieldgate_client.list_query import CHANGED_SINCE, PAGE_NAMES, FilterValue, ListQuery, encode_filters, parse_since
 from fieldgate_client.lists import AsyncRecordList
 from fieldgate_client.names import NameResolver, split_filters
 from fieldgate_client.records import Asset, Event, Import, Permission
 from fieldgate_client.response_body import ByteProgress
 from fieldgate_client.server_url import resolve_address
-from fieldgate_client.sharing_records import Explanation, SharingResult, WhatIf
+from fieldgate_client.sharing import Explanation, SharingResult
+from fieldgate_client.walk import DEFAULT_CONCURRENCY, DEFAULT_PAGE_SIZE, WalkOptions
 
 
 class AsyncClient:
@@ -54,8 +46,7 @@ class AsyncClient:
         if concurrency > options.max_concurrent:
             options = msgspec.structs.replace(options, max_concurrent=concurrency)
         self.connection = Connection(url, token, options, language=language)
-        self._page_size = page_size
-        self._concurrency = concurrency
+        self._walk_options = WalkOptions(page_size, concurrency)
         self._names = NameResolver(self._read_all, self.connection.is_fieldgate, language)
 
     @property
@@ -66,9 +57,7 @@ class AsyncClient:
     async def __aenter__(self) -> AsyncClient:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -85,8 +74,7 @@ class AsyncClient:
             address.path,
             (*others, *encode_filters(filters)),
             record_type,
-            page_size=self._page_size,
-            concurrency=self._concurrency,
+            options=self._walk_options,
         )
 
     def events(
@@ -145,8 +133,15 @@ class AsyncClient:
         With `destination` (an asset, uid or URL) the form becomes a new version of that asset. `on_progress` gets the
         bytes sent and their number, `on_status` the import each time it is looked at. `timeout` is for the waiting.
         """
-        upload = forms.read_upload(path, destination, name=name, library=library, desired_type=desired_type)
-        uid = await forms.send_form(self.connection, upload, on_progress)
+        uid = await forms.send_form(
+            self.connection,
+            path,
+            destination,
+            name=name,
+            library=library,
+            desired_type=desired_type,
+            on_progress=on_progress,
+        )
         return await self.wait_for_import(uid, timeout=timeout, on_status=on_status)
 
     async def wait_for_import(
@@ -171,7 +166,7 @@ class AsyncClient:
     ) -> SharingResult:
         """Assign permissions to users on assets, or remove them. With `dry_run` nothing is changed.
 
-        Fieldgate does everything or nothing. KoboToolbox cannot: `SharingIncomplete` tells what was done.
+        Fieldgate does everything or nothing. KoboToolbox cannot: the text of an error tells what was done.
         """
         steps = sharing.sharing_steps(asset, user, permissions)
         return await sharing.share(self.connection, steps, remove=remove, dry_run=dry_run)
@@ -179,16 +174,6 @@ class AsyncClient:
     async def explain(self, asset: Asset | str, user: str, permission: str) -> Explanation:
         """Why a user has a permission on an asset, or has not."""
         return await sharing.explain(self.connection, asset, user, permission)
-
-    async def what_if(
-        self,
-        held: str | Iterable[str] = (),
-        assign: str | Iterable[str] = (),
-        remove: str | Iterable[str] = (),
-        asset_type: str = "",
-    ) -> WhatIf:
-        """What removing and assigning permissions would do to somebody who has those in `held`, without any asset."""
-        return await sharing.what_if(self.connection, held, assign, remove, asset_type)
 
     async def _read_all(self, path: str, language: str) -> builtins.list[dict[str, Any]]:
         query = msgspec.structs.replace(self._query(path, {}), language=language)

@@ -7,25 +7,27 @@ with Client("https://field.example", token="…") as client:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator
+import asyncio
+import os
+import threading
+import weakref
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from contextlib import suppress
 from datetime import datetime
 from functools import wraps
-from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
-
-import msgspec
+from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from fieldgate_client.async_client import AsyncClient
 from fieldgate_client.connection import ConnectionOptions
-from fieldgate_client.event_loop_thread import EventLoopThread
-from fieldgate_client.exports.output_file import Target
-from fieldgate_client.list_query import DEFAULT_CONCURRENCY, DEFAULT_PAGE_SIZE
-from fieldgate_client.lists import AsyncRecordList, Progress
-from fieldgate_client.walk import WalkReport
+from fieldgate_client.lists import AsyncRecordList
+from fieldgate_client.walk import DEFAULT_CONCURRENCY, DEFAULT_PAGE_SIZE, WalkReport
 
 Arguments = ParamSpec("Arguments")
 Record = TypeVar("Record")
 Result = TypeVar("Result")
+
+_END = object()
+CANCEL_SECONDS = 5.0  # an interrupted coroutine closes its files and connections, but may hang
 
 
 def _wait_for(
@@ -76,10 +78,6 @@ class RecordList(Generic[Record]):
         """The records page by page."""
         return self._loop.iterate(self._inner.pages())
 
-    def raw_pages(self) -> Iterator[list[msgspec.Raw]]:
-        """The records as JSON, exactly as the server sent them."""
-        return self._loop.iterate(self._inner.raw_pages())
-
     def __len__(self) -> int:
         """How many records the server has. Requested once."""
         query = self._inner.query
@@ -118,15 +116,7 @@ class RecordList(Generic[Record]):
     to_pandas = _wait_for(AsyncRecordList.to_pandas)
     to_polars = _wait_for(AsyncRecordList.to_polars)
 
-    @overload
-    def to_geojson(self, path: None = None, *, on_progress: Progress | None = None) -> dict[str, Any]: ...
-    @overload
-    def to_geojson(self, path: Target, *, on_progress: Progress | None = None) -> int: ...
-    def to_geojson(self, path: Target | None = None, *, on_progress: Progress | None = None) -> dict[str, Any] | int:
-        """A point for each country of each event. Write a file and return the number of records, or return a dict."""
-        if path is None:
-            return self._loop.run(self._inner.to_geojson(on_progress=on_progress))
-        return self._loop.run(self._inner.to_geojson(path, on_progress=on_progress))
+    to_geojson = _wait_for(AsyncRecordList.to_geojson)
 
 
 class Client:
@@ -155,9 +145,7 @@ class Client:
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -175,4 +163,98 @@ class Client:
     download_form = _wait_for(AsyncClient.download_form)
     share = _wait_for(AsyncClient.share)
     explain = _wait_for(AsyncClient.explain)
-    what_if = _wait_for(AsyncClient.what_if)
+
+
+class EventLoopThread:
+    """An event loop in a thread of its own. It keeps fetching pages while the caller works on the records it has."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._pid = 0
+        self._lock = threading.Lock()
+
+    def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        """Run a coroutine in the loop and wait for its result. If the wait is interrupted, it is cancelled and ends."""
+        if self._pid == os.getpid() and threading.current_thread() is self._thread:
+            coroutine.close()
+            raise RuntimeError("A callback of the client cannot use the client: it would wait for itself.")
+        ended = threading.Event()
+        future = asyncio.run_coroutine_threadsafe(_note_end(coroutine, ended), self._running_loop())
+        try:
+            result = future.result()
+        except BaseException:
+            future.cancel()
+            ended.wait(CANCEL_SECONDS)
+            raise
+        if isinstance(result, _Stopped):
+            raise result.error
+        return result
+
+    def iterate(self, source: AsyncGenerator[Result, None]) -> Iterator[Result]:
+        """The values of an asynchronous iterator, which is closed at the end or when the caller stops."""
+        try:
+            while (value := self.run(_next(source))) is not _END:
+                yield value  # type: ignore[misc]
+        finally:
+            loop = self._loop
+            if loop is not None and not loop.is_closed() and self._pid == os.getpid():
+                asyncio.run_coroutine_threadsafe(_close(source), loop)
+
+    def stop(self) -> None:
+        """Stop the loop, and wait until its connections are closed."""
+        loop, self._loop = self._loop, None
+        if loop is not None and self._thread is not None and self._pid == os.getpid():
+            _stop(loop)
+            self._thread.join(CANCEL_SECONDS)
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None or self._pid != os.getpid():  # a forked process has no thread of its parent
+                self._loop, self._pid = asyncio.new_event_loop(), os.getpid()
+                self._thread = threading.Thread(
+                    target=_run_forever, args=(self._loop,), name="fieldgate-client", daemon=True
+                )
+                self._thread.start()
+                weakref.finalize(self, _stop, self._loop)
+            return self._loop
+
+
+class _Stopped(NamedTuple):
+    error: BaseException
+
+
+async def _note_end(coroutine: Coroutine[Any, Any, Result], ended: threading.Event) -> Result | _Stopped:
+    try:
+        return await coroutine
+    except (KeyboardInterrupt, SystemExit) as error:  # of a callback: in a task they would end the loop
+        return _Stopped(error)
+    finally:
+        ended.set()
+
+
+async def _next(source: AsyncGenerator[Result, None]) -> Result | object:
+    return await anext(source, _END)
+
+
+async def _close(source: AsyncGenerator[Any, None]) -> None:
+    with suppress(RuntimeError):  # an iterator that is still running was cancelled, and closes itself
+        await source.aclose()
+
+
+def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+    finally:
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
+def _stop(loop: asyncio.AbstractEventLoop) -> None:
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(loop.stop)

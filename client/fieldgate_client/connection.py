@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -41,9 +38,6 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 150  # IFRC GO takes up to two minutes for a large page
 CONNECT_TIMEOUT_SECONDS = 20
 MAX_CONCURRENT_REQUESTS = 8
-MAX_DAMAGED_ATTEMPTS = 6  # a body that cannot be read is damaged on the way, or no JSON at all
-MAX_WRONG_ATTEMPTS = 2  # JSON, but not of this kind: a truncated body is no JSON
-MAX_REMEMBERED_IDS = 1000
 MAX_REDIRECTS = 5
 NOTICED_PAUSE_SECONDS = 0.5
 REQUEST_ID = "x-request-id"
@@ -99,16 +93,13 @@ class Connection:
         self._semaphore: asyncio.Semaphore | None = None
         self._loop: asyncio.AbstractEventLoop | None = None  # of client and semaphore
         self._is_fieldgate: bool | None = None
-        self._sent_ids: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
         self._has_answered = False  # with a body that could be parsed
         self._not_before = 0.0  # loop time before which the server wants no request
 
     async def __aenter__(self) -> Connection:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -116,18 +107,25 @@ class Connection:
         if client is not None and self._loop is asyncio.get_running_loop():
             await client.aclose()
 
-    async def get(self, path: str, parameters: Parameters = (), *, language: str = "") -> HTTPResponse:
-        return await self.fetch(path, parameters, lambda response: response, language=language)
+    async def get(self, path: str, parameters: Parameters = ()) -> HTTPResponse:
+        return await self.fetch(path, parameters, _same)
 
     async def fetch(
-        self, path: str, parameters: Parameters, parse: Callable[[HTTPResponse], Parsed], *, language: str = ""
+        self,
+        path: str,
+        parameters: Parameters,
+        parse: Callable[[HTTPResponse], Parsed],
+        *,
+        language: str = "",
+        accept: str = "application/json",
+        on_progress: ByteProgress | None = None,
     ) -> Parsed:
         """GET, and parse the response. If `parse` raises ValueError, the response was damaged on the way.
 
         If it raises `msgspec.ValidationError`, the response is something else than was expected.
         """
-        headers = {"Accept": "application/json", **({"Accept-Language": language} if language else {})}
-        return await self._send("GET", self._url(path, parameters), headers, parse=parse)
+        headers = {"Accept": accept, **({"Accept-Language": language} if language else {})}
+        return await self._send("GET", self._url(path, parameters), headers, parse=parse, on_progress=on_progress)
 
     async def fetch_json(self, path: str, kind: type[Parsed], parameters: Parameters = ()) -> Parsed:
         """GET a JSON value of this type. Some servers send numbers as text."""
@@ -165,29 +163,19 @@ class Connection:
     async def upload(
         self,
         path: str,
-        fields: Mapping[str, str],
-        open_file: Callable[[], tuple[str, Any]],
+        form: Callable[[], Mapping[str, Any]],
         headers: Mapping[str, str],
         parse: Callable[[HTTPResponse], Parsed],
         *,
         is_repeatable: bool,
     ) -> Parsed:
-        """POST a form with a file, whose name and content are opened again for each attempt.
+        """POST a form with a file: `data` and `files` of httpx, made again for each attempt.
 
         Repeat only what the server recognises as the same.
         """
-
-        def form() -> dict[str, Any]:
-            return {"data": dict(fields), "files": {"file": open_file()}}
-
         headers = {"Accept": "application/json", **headers}
-        return await self._send(
-            "POST", self._url(path, ()), headers, body=form, parse=parse, is_repeatable=is_repeatable
-        )
-
-    async def download(self, path: str, *, on_progress: ByteProgress | None = None) -> HTTPResponse:
-        """GET a file into memory."""
-        return await self._send("GET", self._url(path, ()), {"Accept": "*/*"}, parse=_same, on_progress=on_progress)
+        url = self._url(path, ())
+        return await self._send("POST", url, headers, body=form, parse=parse, is_repeatable=is_repeatable)
 
     def _url(self, path: str, parameters: Parameters) -> str:
         pairs = parameters.items() if isinstance(parameters, Mapping) else parameters
@@ -215,7 +203,6 @@ class Connection:
 
         failure: FieldgateError
         attempts = self._options.retries.attempts if is_repeatable else 1
-        damaged = 0
         for attempt in range(attempts):
             retry_after = None
             try:
@@ -232,12 +219,11 @@ class Connection:
                         self._has_answered = True
                         return parsed
                     except (ValueError, RecursionError) as error:
-                        damaged += 1
                         reason = f"{url} did not answer JSON of this API: {error}"
                         failure = UnexpectedResponse(
                             reason, status=response.status, request_id=response.request_id, url=url
                         )
-                        if self._is_hopeless(response, error, damaged):
+                        if self._is_hopeless(response, error):
                             raise failure from None
                 else:
                     reason = f"{url} answered {response.status}"
@@ -252,13 +238,14 @@ class Connection:
             await asyncio.sleep(pause)
         raise failure
 
-    def _is_hopeless(self, response: HTTPResponse, error: Exception, damaged: int) -> bool:
+    def _is_hopeless(self, response: HTTPResponse, error: Exception) -> bool:
         """Whether a body that cannot be read would not be another one after a pause.
 
-        A page of HTML is the answer of a wrong address, or of a proxy that failed for a moment.
+        It is JSON, but not of this kind; or a page of HTML, which is the answer of a wrong address, or of a proxy that
+        failed for a moment. A body that was damaged on the way is no JSON.
         """
-        most = MAX_WRONG_ATTEMPTS if isinstance(error, ValidationError) else MAX_DAMAGED_ATTEMPTS
-        return damaged == most or (not _is_json(response) and not self._has_answered)
+        is_json = "json" in response.headers.get("content-type", "json")
+        return isinstance(error, ValidationError) or (not is_json and not self._has_answered)
 
     async def _send_once(
         self,
@@ -268,18 +255,14 @@ class Connection:
         body: Mapping[str, Any],
         on_progress: ByteProgress | None,
     ) -> HTTPResponse:
-        import httpx
-
         loop = asyncio.get_running_loop()
         client, semaphore = self._opened(loop)
-        request_id = uuid.uuid4().hex
-        self._sent_ids.append(request_id)
         async with semaphore:
             while (wait := self._not_before - loop.time()) > 0:  # other requests move it
                 if wait >= NOTICED_PAUSE_SECONDS:
                     self._note_pause(RetryNotice(f"{self.server} allows no request yet (RateLimit)", 0, wait))
                 await asyncio.sleep(wait)
-            request = client.build_request(method, url, headers={REQUEST_ID: request_id, **headers}, **body)
+            request = client.build_request(method, url, headers=headers, **body)
             for _ in range(MAX_REDIRECTS + 1):
                 response = await self._send_head(client, request)
                 try:
@@ -292,9 +275,7 @@ class Connection:
                     await response.aclose()
             else:
                 raise ConnectionFailed(f"{url} redirects more than {MAX_REDIRECTS} times.", url=url)
-        answered = HTTPResponse(response.status_code, _lower(response.headers), content, url)
-        if answered.request_id != request_id and answered.request_id in self._sent_ids:  # a faulty proxy
-            raise httpx.RemoteProtocolError("it sent the answer to another request", request=request)
+        answered = HTTPResponse(response.status_code, dict(response.headers), content, url)
         wait_until_reset = parse_rate_limit(answered.headers)
         if wait_until_reset is not None:
             self._not_before = max(self._not_before, loop.time() + wait_until_reset)
@@ -383,14 +364,6 @@ def _check_redirect(request: httpx.Request, target: httpx.Request) -> None:
 
 def _same(response: HTTPResponse) -> HTTPResponse:
     return response
-
-
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}
-
-
-def _is_json(response: HTTPResponse) -> bool:
-    return "json" in response.headers.get("content-type", "json")
 
 
 def _unreachable(reason: str, method: str, url: str, error: Exception, attempts: int) -> ConnectionFailed:

@@ -87,33 +87,8 @@ class ImportResult(msgspec.Struct, frozen=True):
         return "\n".join(lines)
 
 
-class FormUpload(msgspec.Struct, frozen=True):
-    """A file with the fields of the request."""
-
-    filename: str
-    content: bytes
-    destination: str = ""  # uid of the asset to replace
-    name: str = ""
-    library: bool = False
-    desired_type: str = ""
-
-    def fields(self, server: str, *, is_fieldgate: bool) -> dict[str, str]:
-        name = self.name
-        if not is_fieldgate:
-            # KoboToolbox does not read the name of the file, and cuts a name at its last dot.
-            name = self.name + Path(self.filename).suffix if self.name else self.filename
-        fields = {
-            "name": name,
-            "destination": f"{server}{API_ROOT}assets/{quote(self.destination, safe='')}/" if self.destination else "",
-            "library": "true" if self.library else "false",  # KoboToolbox takes a missing one as true
-            "desired_type": self.desired_type,
-        }
-        return {field: value for field, value in fields.items() if value}
-
-
-def read_upload(path: str | Path, destination: Asset | str | None = None, **fields: Any) -> FormUpload:
-    """Read a form from a file. The destination is an asset, its uid or its URL."""
-    target = asset_uid(destination or "")
+def read_form(path: str | Path) -> tuple[str, bytes]:
+    """The name of a file and its content."""
     file = Path(path)
     if file.is_dir():
         raise InvalidRequest(f"{file} is a folder. Name the file of a form.")
@@ -128,20 +103,38 @@ def read_upload(path: str | Path, destination: Asset | str | None = None, **fiel
         raise InvalidRequest(f"{file} cannot be read: {error.strerror or error}.") from None
     if not content:
         raise InvalidRequest(f"{file} is empty.")
-    return FormUpload(file.name, content, target, **fields)
+    return file.name, content
 
 
-async def send_form(connection: Connection, upload: FormUpload, on_progress: UploadProgress | None = None) -> str:
-    """Upload a form, and return the uid of the import."""
+async def send_form(
+    connection: Connection,
+    path: str | Path,
+    destination: Asset | str | None = None,
+    *,
+    name: str = "",
+    library: bool = False,
+    desired_type: str = "",
+    on_progress: UploadProgress | None = None,
+) -> str:
+    """Upload a form, and return the uid of the import. The destination is the asset to replace, its uid or its URL."""
+    uid = asset_uid(destination or "")
+    filename, content = read_form(path)
     is_fieldgate = await connection.is_fieldgate()
-    fields = upload.fields(connection.server, is_fieldgate=is_fieldgate)
-    headers = {"Idempotency-Key": uuid.uuid4().hex}
+    if not is_fieldgate:
+        # KoboToolbox does not read the name of the file, and cuts a name at its last dot.
+        name = name + Path(filename).suffix if name else filename
+    fields = {
+        "name": name,
+        "destination": f"{connection.server}{API_ROOT}assets/{quote(uid, safe='')}/" if uid else "",
+        "library": "true" if library else "false",  # KoboToolbox takes a missing one as true
+        "desired_type": desired_type,
+    }
+    data = {field: value for field, value in fields.items() if value}
     # KoboToolbox does not know the key: a repeated request would import the form twice.
     return await connection.upload(
         "imports/",
-        fields,
-        lambda: (upload.filename, _SentFile(upload.content, on_progress)),
-        headers,
+        lambda: {"data": data, "files": {"file": (filename, _SentFile(content, on_progress))}},
+        {"Idempotency-Key": uuid.uuid4().hex},
         lambda response: response.decode(Import).uid,
         is_repeatable=is_fieldgate,
     )
@@ -244,7 +237,7 @@ async def download_form(
     # KoboToolbox sends xlsx files for .xls and knows no .xlsx. Fieldgate sends old files as they are for .xls.
     suffix = ".xlsx" if await connection.is_fieldgate() else ".xls"
     address = f"assets/{quote(asset_uid(asset), safe='')}{suffix}"
-    response = await connection.download(address, on_progress=on_progress)
+    response = await connection.fetch(address, (), lambda sent: sent, accept="*/*", on_progress=on_progress)
     if response.status != HTTPStatus.OK or not is_zipfile(BytesIO(response.body)):  # cut off, it has no end
         raise UnexpectedResponse(
             f"{response.url} did not send a complete Excel workbook.",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import date, datetime, timedelta, timezone
+from enum import Enum
 from typing import Any, Generic, TypeVar
 from urllib.parse import unquote
 
@@ -11,15 +12,12 @@ import msgspec
 
 from fieldgate_client.connection import Connection, HTTPResponse
 from fieldgate_client.errors import FieldgateError, InvalidRequest, UnexpectedResponse
-from fieldgate_client.filters import format_timestamp
 from fieldgate_client.pages import OFFSET_NAMES, Page, parse_page
 from fieldgate_client.server_url import API_ROOT
 from fieldgate_client.walk import Walk, WalkOptions
 
 Record = TypeVar("Record")
 
-DEFAULT_PAGE_SIZE = 1000  # the maximum of Fieldgate and KoboToolbox
-DEFAULT_CONCURRENCY = 4
 PAGE_NAMES = frozenset({"limit", "offset", "start", "page", "page_size"})
 # Orders in which a record never moves, of the lists of Fieldgate that have one.
 _FIXED_ORDERINGS = {
@@ -36,6 +34,8 @@ CHANGED_SINCE = "updated_at__gte"
 SINCE_MARGIN = timedelta(minutes=5)
 _DATE_CHARS = 10
 
+FilterValue = Any  # str, int, float, bool, date, datetime, None, or several of these
+
 
 class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
     connection: Connection
@@ -43,10 +43,7 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
     parameters: tuple[tuple[str, str], ...] = ()
     record_type: Any = dict[str, Any]
     language: str = ""  # another than that of the connection
-    page_size: int = DEFAULT_PAGE_SIZE
-    concurrency: int = DEFAULT_CONCURRENCY
-    start: int = 0
-    stop: int | None = None
+    options: WalkOptions = WalkOptions()  # page size, and which part of the list
     # Filters by name, which are looked up by the first request.
     resolve_names: Callable[[], Awaitable[list[tuple[str, str]]]] | None = None
     since: datetime | None = None  # only what changed at or after this time
@@ -99,44 +96,23 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
                 f"A record of {self.path} is not as expected: {error}. Read it with client.list({self.path!r})."
             ) from None
 
-    @property
-    def name(self) -> str:
-        """The path below `/api/v2/`, such as `event/`."""
-        return self.path.removeprefix(API_ROOT).strip("/") + "/"
-
     def walk(self) -> Walk:
         """Read the whole list."""
-        fixed_ordering = _FIXED_ORDERINGS.get(self.name, "")
-        wanted = dict(self.parameters).get("ordering", "")
-        return Walk(
-            self,
-            WalkOptions(
-                self.page_size,
-                self.concurrency,
-                self.start,
-                self.stop,
-                fixed_ordering,
-                is_fixed=bool(wanted) and wanted == fixed_ordering,
-            ),
-        )
+        name = self.path.removeprefix(API_ROOT).strip("/") + "/"
+        fixed_ordering = _FIXED_ORDERINGS.get(name, "")
+        is_fixed = bool(fixed_ordering) and dict(self.parameters).get("ordering") == fixed_ordering
+        return Walk(self, msgspec.structs.replace(self.options, fixed_ordering=fixed_ordering, is_fixed=is_fixed))
 
     async def count(self) -> int | None:
-        return self.count_in_part((await self.fetch_page(self.start, 1)).count)
-
-    def count_in_part(self, count: int | None) -> int | None:
-        """How many records this part has, if the whole list has `count`."""
-        if count is None:
-            return None
-        return max(0, (count if self.stop is None else min(count, self.stop)) - self.start)
+        return self.options.size((await self.fetch_page(self.options.start, 1)).count)
 
     def part(self, start: int, stop: int | None) -> ListQuery[Record]:
         """A part of this part."""
-        new_start = self.start + start
-        ends = [end for end in (self.stop, None if stop is None else self.start + stop) if end is not None]
-        new_stop = min(ends) if ends else None
-        return msgspec.structs.replace(
-            self, start=new_start, stop=new_stop if new_stop is None else max(new_start, new_stop)
-        )
+        old = self.options
+        ends = [end for end in (old.stop, None if stop is None else old.start + stop) if end is not None]
+        new_start = old.start + start
+        new_stop = max(new_start, min(ends)) if ends else None
+        return msgspec.structs.replace(self, options=msgspec.structs.replace(old, start=new_start, stop=new_stop))
 
 
 class ChangesUnknown(FieldgateError):
@@ -173,3 +149,41 @@ def check_page_of_changes(page: Page, server: str) -> None:
     """A server that does not know the filter returns everything, which must not pass for what changed."""
     if not page.is_fieldgate or CHANGED_SINCE in page.ignored_parameters:
         raise ChangesUnknown(f"{server} cannot tell what changed since a time. Leave out since= to read everything.")
+
+
+def encode_filters(filters: Mapping[str, FilterValue]) -> list[tuple[str, str]]:
+    """Query parameters. None leaves a filter out; several values are joined by commas.
+
+    An empty list is refused: servers take an empty value as no filter, and would return everything.
+    """
+    encoded = [(name, encode_value(value)) for name, value in filters.items() if value is not None]
+    for name, text in encoded:
+        if not text and not isinstance(filters[name], str):
+            raise empty_filter(name)
+    return encoded
+
+
+def empty_filter(name: str) -> InvalidRequest:
+    return InvalidRequest(f"The filter {name} has no values. Give at least one, or None for no filter.")
+
+
+def encode_value(value: FilterValue) -> str:
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return format_timestamp(value)
+    if isinstance(value, date):
+        return f"{value.isoformat()}T00:00:00Z"  # IFRC GO refuses a date without a time
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Iterable):
+        return ",".join(encode_value(each) for each in value)
+    return str(value)
+
+
+def format_timestamp(value: datetime) -> str:
+    """In UTC, as `+` in a URL would be a space. A time without a zone is taken as UTC."""
+    value = value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
+    return value.isoformat().replace("+00:00", "Z")

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from datetime import datetime
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar
 
 import msgspec
+from anyio import to_thread
 
-from fieldgate_client.country_places import read_country_positions
 from fieldgate_client.errors import FieldgateError
 from fieldgate_client.exports import arrow
 from fieldgate_client.exports.csv_file import write_csv
-from fieldgate_client.exports.geojson import GeoJSONWriter
+from fieldgate_client.exports.geojson import GeoJSONWriter, read_country_positions
 from fieldgate_client.exports.output_file import OutputFile, Target
 from fieldgate_client.exports.table import Table, load_library, to_lines
 from fieldgate_client.exports.xlsx import MAX_SHEET_RECORDS, write_xlsx
-from fieldgate_client.filters import format_timestamp
-from fieldgate_client.list_query import ListQuery, next_since, since_parameters
+from fieldgate_client.list_query import ListQuery, format_timestamp, next_since, since_parameters
 from fieldgate_client.records import DeletedEvent
 from fieldgate_client.server_url import API_ROOT
 from fieldgate_client.walk import WalkReport
@@ -47,8 +45,8 @@ class AsyncRecordList(Generic[Record]):
     def __repr__(self) -> str:
         query = self.query
         filters = ", ".join(f"{key}={value}" for key, value in [*query.parameters, *since_parameters(query.since)])
-        is_whole = (query.start, query.stop) == (0, None)
-        part = "" if is_whole else f"[{query.start}:{'' if query.stop is None else query.stop}]"
+        start, stop = query.options.start, query.options.stop
+        part = f"[{start}:{'' if stop is None else stop}]" if query.options.is_part else ""
         return f"<{type(self).__name__} {query.connection.server}{query.path}{' ' if filters else ''}{filters}{part}>"
 
     def __aiter__(self) -> AsyncIterator[Record]:
@@ -81,7 +79,7 @@ class AsyncRecordList(Generic[Record]):
         return count
 
     async def first(self) -> Record | None:
-        page = await self.query.fetch_page(self.query.start, 1)
+        page = await self.query.fetch_page(self.query.options.start, 1)
         return self.query.decode(page.records[:1])[0] if page.records else None
 
     async def deleted(self) -> list[DeletedEvent]:
@@ -93,8 +91,7 @@ class AsyncRecordList(Generic[Record]):
             API_ROOT + DELETED_PATH,
             (("since", format_timestamp(self.query.since)),),
             DeletedEvent,
-            page_size=self.query.page_size,
-            concurrency=self.query.concurrency,
+            options=msgspec.structs.replace(self.query.options, start=0, stop=None),
         )
         return [each async for each in AsyncRecordList(query)]
 
@@ -153,13 +150,7 @@ class AsyncRecordList(Generic[Record]):
         load_library("pyarrow", "parquet")
         return await self._write_table(path, columns, on_progress, arrow.write_parquet)
 
-    @overload
-    async def to_geojson(self, path: None = None, *, on_progress: Progress | None = None) -> dict[str, Any]: ...
-    @overload
-    async def to_geojson(self, path: Target, *, on_progress: Progress | None = None) -> int: ...
-    async def to_geojson(
-        self, path: Target | None = None, *, on_progress: Progress | None = None
-    ) -> dict[str, Any] | int:
+    async def to_geojson(self, path: Target | None = None, *, on_progress: Progress | None = None) -> Any:
         """A point for each country of each event. Write a file and return the number of records, or return a dict."""
         is_events = self.query.path.startswith(f"{API_ROOT}event/")
         positions = await read_country_positions(self.query.connection) if is_events else {}
@@ -171,8 +162,7 @@ class AsyncRecordList(Generic[Record]):
             output.commit()
         if path is not None:
             return count
-        collection: dict[str, Any] = msgspec.json.decode(memory.getvalue())
-        return collection
+        return msgspec.json.decode(memory.getvalue())
 
     async def to_pandas(self, *, columns: Sequence[str] | None = None, flatten: bool = True) -> pandas.DataFrame:
         """A data frame with nullable types and times in UTC. Needs the extra `pandas`.
@@ -193,7 +183,7 @@ class AsyncRecordList(Generic[Record]):
         load_library("pyarrow", "parquet")
         with Table(self.query.record_type, columns, is_flat=flatten) as table:
             await self._read(table.write, None)
-            return await _in_thread(convert, table)
+            return await to_thread.run_sync(convert, table)
 
     async def _write_table(
         self,
@@ -208,7 +198,7 @@ class AsyncRecordList(Generic[Record]):
             Table(self.query.record_type, columns, folder=output.folder, max_records=max_records) as table,
         ):
             count = await self._read(table.write, on_progress)
-            await _in_thread(write, table, output.file)
+            await to_thread.run_sync(write, table, output.file)
             output.commit()
         return count
 
@@ -217,22 +207,8 @@ class AsyncRecordList(Generic[Record]):
         received = 0
         async with aclosing(self.raw_pages()) as pages:
             async for records in pages:
-                await _in_thread(write, records)
+                await to_thread.run_sync(write, records)
                 received += len(records)
                 if on_progress is not None:
-                    on_progress(received, self.query.count_in_part(self.report.count))
+                    on_progress(received, self.query.options.size(self.report.count))
         return received
-
-
-async def _in_thread(function: Callable[..., Result], *arguments: Any) -> Result:
-    """Run in a thread, so that the event loop goes on. A cancellation waits for its end: files must not be closed
-    while they are written."""
-    task = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        while not task.done():
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait([task])
-        task.exception()  # it no longer matters
-        raise

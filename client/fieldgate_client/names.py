@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from fieldgate_client.errors import AmbiguousName, InvalidRequest, UnknownName, UnsupportedByServer
-from fieldgate_client.filters import empty_filter
+from fieldgate_client.list_query import empty_filter
 
 MAX_SUGGESTIONS = 3
 _COUNTRY_RECORD = 1  # other records of the list of countries are clusters, regions and offices
@@ -30,18 +30,17 @@ class NameFilter(msgspec.Struct, frozen=True):
 
     kind: str
     path: str  # of the list with the names; empty: `_SEVERITIES`
-    codes: tuple[str, ...]  # fields of a record with codes, which come before names
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # fields of a record with names and codes; the first is its title
     one: str  # the parameter for one value
     several: str
     only_fieldgate: tuple[str, ...] = ()  # parameters that IFRC GO ignores
 
 
-_COUNTRY = NameFilter("country", "country/", ("iso3", "iso"), ("name",), "countries__in", "countries__in")
-_REGION = NameFilter("region", "region/", (), ("region_name", "label"), "regions__in", "regions__in")
-_TYPE = NameFilter("disaster type", "disaster_type/", (), ("name",), "dtype", "dtype__in", ("dtype__in",))
+_COUNTRY = NameFilter("country", "country/", ("name", "iso3", "iso"), "countries__in", "countries__in")
+_REGION = NameFilter("region", "region/", ("region_name", "label"), "regions__in", "regions__in")
+_TYPE = NameFilter("disaster type", "disaster_type/", ("name",), "dtype", "dtype__in", ("dtype__in",))
 _SEVERITY = NameFilter(
-    *("severity", "", (), ("name",), "ifrc_severity_level", "ifrc_severity_level__in"),
+    *("severity", "", ("name",), "ifrc_severity_level", "ifrc_severity_level__in"),
     ("ifrc_severity_level", "ifrc_severity_level__in"),
 )
 NAME_FILTERS = {
@@ -57,44 +56,36 @@ NAME_FILTERS = {
 _SEVERITIES = [{"id": 0, "name": "yellow"}, {"id": 1, "name": "orange"}, {"id": 2, "name": "red"}]
 
 
-class NamedRecord(msgspec.Struct, frozen=True):
-    id: int
-    title: str  # as people know it, with its code
-    is_other: bool = False  # not a country, but a cluster or office in the list of countries
-
-
 class NameList:
-    """The names of one list in one language."""
+    """The ids of the records of one list in one language, by name and by code."""
 
     def __init__(self, records: Iterable[Mapping[str, Any]], kind: NameFilter) -> None:
-        self._by_code: dict[str, list[NamedRecord]] = {}
-        self._by_name: dict[str, list[NamedRecord]] = {}
+        self.titles: dict[int, str] = {}  # as people know them, with the code
+        self._ids: dict[str, list[int]] = {}
+        self._countries: set[int] = set()  # not clusters or offices
         for record in records:
             number = record.get("id")
             if not isinstance(number, int):
                 continue
-            codes = _texts(record, kind.codes)
-            names = _texts(record, kind.names)
-            title = " ".join([*names[:1], *(f"({code})" for code in codes[:1])]) or str(number)
-            is_other = record.get("record_type", _COUNTRY_RECORD) != _COUNTRY_RECORD
-            found = NamedRecord(number, title, is_other)
-            for table, texts in ((self._by_code, codes), (self._by_name, names)):
-                for text in dict.fromkeys(map(_folded, texts)):
-                    table.setdefault(text, []).append(found)
+            texts = [text for field in kind.names if isinstance(text := record.get(field), str) and text.strip()]
+            code = f" ({record['iso3']})" if record.get("iso3") else ""
+            self.titles[number] = f"{texts[0]}{code}" if texts else str(number)
+            if record.get("record_type", _COUNTRY_RECORD) == _COUNTRY_RECORD:
+                self._countries.add(number)
+            for text in dict.fromkeys(map(_folded, texts)):
+                self._ids.setdefault(text, []).append(number)
 
-    def find(self, text: str) -> list[NamedRecord]:
+    def find(self, text: str) -> list[int]:
         """The records with this code or name. A country comes before an office of the same name."""
-        folded = _folded(text)
-        found = self._by_code.get(folded) or self._by_name.get(folded) or []
-        return [each for each in found if not each.is_other] or found
+        found = self._ids.get(_folded(text), [])
+        return [number for number in found if number in self._countries] or found
 
     def suggest(self, text: str) -> list[str]:
         """Titles of records with similar names, or with names that have a word with this beginning."""
         folded = _folded(text)
-        containing = [name for name in self._by_name if f" {folded}" in f" {_words(name)}"] if folded else []
-        names = [*containing, *get_close_matches(folded, self._by_name, n=MAX_SUGGESTIONS, cutoff=0.6)]
-        titles = [each.title for name in names for each in self._by_name[name]]
-        return [*dict.fromkeys(titles)][:MAX_SUGGESTIONS]
+        containing = [name for name in self._ids if f" {folded}" in f" {_words(name)}"] if folded else []
+        names = [*containing, *get_close_matches(folded, self._ids, n=MAX_SUGGESTIONS, cutoff=0.6)]
+        return [self.titles[number] for name in names for number in self._ids[name]]
 
 
 class NameResolver:
@@ -107,14 +98,13 @@ class NameResolver:
 
     async def resolve(self, filters: Mapping[str, list[Any]]) -> list[tuple[str, str]]:
         """Query parameters for filters by name."""
-        values: dict[str, list[int]] = {}
-        kinds = {name: NAME_FILTERS[name] for name in filters}
-        for name, kind in kinds.items():
-            ids = [number for each in filters[name] for number in await self._ids(kind, each)]
-            values.setdefault(kind.kind, []).extend(ids)
+        values: dict[NameFilter, dict[int, None]] = {}
+        for name, given in filters.items():
+            kind = NAME_FILTERS[name]
+            for each in given:
+                values.setdefault(kind, {}).update(dict.fromkeys(await self._ids(kind, each)))
         parameters = []
-        for kind in dict.fromkeys(kinds.values()):
-            ids = [*dict.fromkeys(values[kind.kind])]
+        for kind, ids in values.items():
             parameter = kind.one if len(ids) == 1 else kind.several
             if parameter in kind.only_fieldgate and not await self._is_fieldgate():
                 raise UnsupportedByServer(
@@ -133,18 +123,18 @@ class NameResolver:
         if value.isascii() and value.strip().isdigit():
             return [int(value)]
         lists = await self._names(kind)
-        found = next((records for each in lists if (records := each.find(value))), [])
-        parts = [part.strip() for part in value.split(",") if part.strip()]
-        if not found and parts and "," in value:  # a name can have a comma itself
-            return [number for part in parts for number in await self._ids(kind, part)]
+        titles, found = next(((each.titles, ids) for each in lists if (ids := each.find(value))), ({}, []))
         if len(found) == 1:
-            return [found[0].id]
+            return found
         if found:
-            titles = tuple(f"{each.title}, id {each.id}" for each in found)
+            named = tuple(f"{titles[number]}, id {number}" for number in found)
             raise AmbiguousName(
-                f"The server has several records of the {kind.kind} {value!r}: {'; '.join(titles)}. Give the id.",
-                suggestions=titles,
+                f"The server has several records of the {kind.kind} {value!r}: {'; '.join(named)}. Give the id.",
+                suggestions=named,
             )
+        parts = [part.strip() for part in value.split(",") if part.strip()]
+        if parts and "," in value:  # a name can have a comma itself
+            return [number for part in parts for number in await self._ids(kind, part)]
         similar = tuple(dict.fromkeys(title for each in lists for title in each.suggest(value)))[:MAX_SUGGESTIONS]
         hint = f" Did you mean {' or '.join(similar)}?" if similar else ""
         raise UnknownName(f"The server knows no {kind.kind} {value!r}.{hint}", suggestions=similar)
@@ -170,10 +160,6 @@ def split_filters(filters: Mapping[str, Any]) -> tuple[dict[str, list[Any]], dic
             if not names[name] or any(isinstance(each, str) and not each.strip() for each in names[name]):
                 raise empty_filter(name)
     return names, others
-
-
-def _texts(record: Mapping[str, Any], fields: tuple[str, ...]) -> list[str]:
-    return [text for field in fields if isinstance(text := record.get(field), str) and text.strip()]
 
 
 def _folded(text: str) -> str:

@@ -42,20 +42,8 @@ def parse_retry_after(text: str, now: datetime | None = None) -> float | None:
 
 
 def parse_rate_limit(headers: Mapping[str, str]) -> float | None:
-    """Seconds until the server accepts another request, or None if it still does.
-
-    Reads `RateLimit` (structured: `"default";r=0;t=30`, or the older list form) and `RateLimit-Remaining` with
-    `RateLimit-Reset`.
-    """
-    text = headers.get("ratelimit", "")
-    numbers = {name: int(number[:9]) for name, number in _RATE_LIMIT_NUMBERS.findall(text)}
-    if not numbers:
-        parts = {name: int(number[:9]) for name, number in re.findall(r"(remaining|reset)=(\d+)", text)}
-        numbers = {"r": parts["remaining"], "t": parts["reset"]} if len(parts) == 2 else {}
-    if not numbers:
-        remaining, reset = headers.get("ratelimit-remaining", ""), headers.get("ratelimit-reset", "")
-        if remaining.strip().isdecimal() and reset.strip().isdecimal():
-            numbers = {"r": int(remaining[:9]), "t": int(reset[:9])}
+    """Seconds until the server accepts another request, or None if it still does: `RateLimit: "default";r=0;t=30`."""
+    numbers = {name: int(number[:9]) for name, number in _RATE_LIMIT_NUMBERS.findall(headers.get("ratelimit", ""))}
     if numbers.get("r", 1) > 0 or "t" not in numbers:
         return None
     return float(min(numbers["t"], MAX_RETRY_AFTER_SECONDS))

@@ -72,7 +72,7 @@ def resolve_address(text: str, server: str) -> ListAddress:
     """What people write: `event/`, `/api/v2/event/`, or a URL of the same server; each also with a query."""
     if "://" in text:
         address = parse_list_url(text)
-        if _origin(address.server) != _origin(server):
+        if origin(address.server) != origin(server):
             raise InvalidURL(f"{text} is not on the server {server}: the token is only sent there.")
         return address
     path, _, query = text.partition("?")
@@ -100,6 +100,8 @@ def identifier(text: str) -> str:
     return last_path_segment(text) if "/" in text else text.strip()
 
 
-def _origin(server: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(server)
-    return parts.scheme, parts.hostname, parts.port
+def origin(url: str) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port."""
+    parts = urlsplit(url)
+    default_port = {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.scheme, parts.hostname, parts.port or default_port

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from itertools import zip_longest
+from textwrap import wrap
 
 # Escape sequences as a whole: CSI such as colours, OSC such as titles and links, and those of two characters.
 _ESCAPES = re.compile(
@@ -39,42 +40,9 @@ def pad_text(text: str, width: int) -> str:
     return text + " " * (width - display_width(text))
 
 
-def clip_text(text: str, width: int) -> str:
-    """Shorten a text to a width."""
-    if display_width(text) <= width:
-        return text
-    return _split_at(text, width - 1)[0] + _ELLIPSIS
-
-
-def wrap_text(text: str, width: int) -> list[str]:
-    """Lines that are not wider than `width`. Words that are wider, or have no spaces as in Chinese, are split."""
-    lines, line = [], ""
-    for word in text.split():
-        joined = f"{line} {word}" if line else word
-        if display_width(joined) <= width:
-            line = joined
-            continue
-        rest = word
-        if display_width(word) > width:
-            rest = joined
-        elif line:
-            lines.append(line)
-        while display_width(rest) > width:
-            first, rest = _split_at(rest, width)
-            lines.append(first.rstrip())
-            rest = rest.lstrip()
-        line = rest
-    return [*lines, line] if line or not lines else lines
-
-
-def _split_at(text: str, width: int) -> tuple[str, str]:
-    """The longest beginning of this width, at least one character with its marks, and the rest."""
-    used = 0
-    for position, character in enumerate(text):
-        used += _character_width(character)
-        if used > width and position:
-            return text[:position], text[position:]
-    return text, ""
+def clip_text(text: str, max_chars: int) -> str:
+    """Shorten a text."""
+    return text if len(text) <= max_chars else text[: max_chars - 1] + _ELLIPSIS
 
 
 def _character_width(character: str) -> int:
@@ -93,7 +61,7 @@ def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: i
         widths[widths.index(max(widths))] -= 1
     lines = []
     for row in cells:
-        wrapped = [wrap_text(cell, size) for cell, size in zip(row, widths, strict=True)]
+        wrapped = [wrap(cell, size, break_on_hyphens=False) or [""] for cell, size in zip(row, widths, strict=True)]
         for parts in zip_longest(*wrapped, fillvalue=""):
             lines.append(_GAP.join(map(pad_text, parts, widths)).rstrip())
     return "\n".join(lines)

@@ -16,17 +16,21 @@ If none of these holds after some passes, `IncompleteList` is raised after the l
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from datetime import datetime
 from itertools import compress
+from typing import Protocol
 
 import msgspec
 
 from fieldgate_client.errors import IncompleteList
-from fieldgate_client.page_stream import PageSource, PageStream, StreamOptions
 from fieldgate_client.pages import Key, Page
 
+DEFAULT_PAGE_SIZE = 1000  # the maximum of Fieldgate and KoboToolbox
+DEFAULT_CONCURRENCY = 4
 MAX_PASSES = 8
 MAX_REPEATED_PAGES = 50  # in a row without a new record: the server sends the same page for ever
 MAX_REREADS = 20  # of one place of a list in a fixed order that does not continue what was read
@@ -35,9 +39,15 @@ OVERLAP = 5  # records requested again with the next page, if the server sends n
 Records = list[msgspec.Raw]
 
 
+class PageSource(Protocol):
+    """Where pages come from. `ordering` is empty for the order of the list itself."""
+
+    async def fetch_page(self, offset: int, limit: int, ordering: str) -> Page: ...
+
+
 class WalkOptions(msgspec.Struct, frozen=True):
-    page_size: int = 1000
-    concurrency: int = 4
+    page_size: int = DEFAULT_PAGE_SIZE
+    concurrency: int = DEFAULT_CONCURRENCY
     start: int = 0
     stop: int | None = None
     fixed_ordering: str = ""  # an order of this list that never changes, if the server has one
@@ -46,6 +56,12 @@ class WalkOptions(msgspec.Struct, frozen=True):
     @property
     def is_part(self) -> bool:
         return self.start > 0 or self.stop is not None
+
+    def size(self, count: int | None) -> int | None:
+        """How many records this part has, if the whole list has `count`."""
+        if count is None:
+            return None
+        return max(0, (count if self.stop is None else min(count, self.stop)) - self.start)
 
 
 class WalkReport(msgspec.Struct):
@@ -90,20 +106,14 @@ class _Pass(msgspec.Struct):
     def is_unchanged(self) -> bool:
         return self.pages == 1 or (len(self.versions) == 1 and self.has_versions)
 
-    @property
-    def is_whole(self) -> bool:
+    def is_whole(self, options: WalkOptions) -> bool:
         """Whether the number of records stayed the same, and equals what was received."""
-        return self.is_part_whole(0, None)
-
-    def is_part_whole(self, start: int, stop: int | None) -> bool:
         if len(self.counts) > 1:
             return False
+        expected = {options.size(count) for count in self.counts} - {None}
         if self.counts == {None}:  # then a record that was received twice is all that shows that something moved
             return self.is_continuous
-        expected = [
-            max(0, (count if stop is None else min(count, stop)) - start) for count in self.counts if count is not None
-        ]
-        return not expected or expected == [len(self.keys)]
+        return not expected or expected == {len(self.keys)}
 
 
 class Walk:
@@ -144,27 +154,19 @@ class Walk:
 
     async def _read(self, this: _Pass, page_size: int) -> AsyncGenerator[Records, None]:
         """One pass in the order of the list."""
-        options = self._options
         self.report.passes += 1
-        stream_options = StreamOptions(
-            page_size, options.concurrency, options.start, options.stop, overlap_without_version=OVERLAP
-        )
         last_keys: list[Key] = []
-        async with PageStream(self._source, stream_options) as stream:
+        async with aclosing(_PageStream(self._source, self._options, page_size)) as stream:
             end = stream.end
-            while (page := await stream.next_page()) is not None:
-                this.note(page)
-                if this.is_endless:
-                    raise self._incomplete()
+            while (page := await self._next_page(stream, this)) is not None:
                 overlap = end - page.offset
                 expected = last_keys[len(last_keys) - overlap :] if overlap else []
                 added = _add_keys(this.keys, page.keys[overlap:])
                 if page.keys[:overlap] != expected or not all(added):
                     this.is_continuous = False
                 self.report.duplicates += len(added) - sum(added)
-                records = self._not_returned(page)
                 end, last_keys = page.end, page.keys
-                if records:
+                if records := self._not_returned(page):
                     yield records
 
     async def _read_in_fixed_order(self) -> AsyncGenerator[Records, None]:
@@ -175,16 +177,12 @@ class Walk:
         """
         options, this, failures = self._options, _Pass(), 0
         self.report.passes += 1
-        page_size = max(2, options.page_size)
-        stream_options = StreamOptions(page_size, options.concurrency, ordering=options.fixed_ordering, overlap=1)
-        async with PageStream(self._source, stream_options) as stream:
-            while (page := await stream.next_page()) is not None:
-                this.note(page)
+        ordering = options.fixed_ordering
+        async with aclosing(_PageStream(self._source, options, max(2, options.page_size), ordering)) as stream:
+            while (page := await self._next_page(stream, this)) is not None:
                 if not page.is_fieldgate or "ordering" in page.ignored_parameters:
                     self._has_fixed_order = False  # another server, which may ignore the order
                     return
-                if this.is_endless:
-                    raise self._incomplete()
                 if page.offset and this.keys.isdisjoint(page.keys):
                     failures += 1
                     self.report.rereads += 1
@@ -196,8 +194,16 @@ class Walk:
                     failures = 0
                 if records := self._not_returned(page):
                     yield records
-        if this.is_unchanged and not this.is_whole:
+        if this.is_unchanged and not this.is_whole(options):
             raise self._incomplete()
+
+    async def _next_page(self, stream: _PageStream, this: _Pass) -> Page | None:
+        page = await stream.next_page()
+        if page is not None:
+            this.note(page)
+            if this.is_endless:
+                raise self._incomplete()
+        return page
 
     def _not_returned(self, page: Page) -> Records:
         report = self.report
@@ -212,7 +218,7 @@ class Walk:
     def _proof(self, this: _Pass, *, is_last_resort: bool) -> str:
         """How it is known that this pass, with those before, returned everything; empty if it is not."""
         self._counts |= this.counts
-        is_whole = this.is_part_whole(self._options.start, self._options.stop)
+        is_whole = this.is_whole(self._options)
         if this.is_unchanged and is_whole:
             return "unchanged"
         if this.has_versions or not is_last_resort:
@@ -238,3 +244,94 @@ def _add_keys(known: set[Key], keys: Iterable[Key]) -> list[bool]:
         added.append(key not in known)
         known.add(key)
     return added
+
+
+class _PageStream:
+    """The first page decides on the page size: servers may have a lower maximum than what was asked for.
+
+    The list ends where a page is empty, or where a page has no next one and the announced number of records is reached.
+    """
+
+    def __init__(self, source: PageSource, options: WalkOptions, page_size: int, ordering: str = "") -> None:
+        self._source = source
+        self._options = options
+        self._ordering = ordering
+        self._tasks: deque[asyncio.Task[Page]] = deque()
+        self._limit = page_size
+        self.step = 0  # the page size of the server; 0: not known yet
+        self._next_offset = options.start
+        self._count: int | None = None
+        self._is_done = False
+        self.overlap = 0  # records at the end of a page that are requested again with the next
+        self.end = options.start  # of what was returned
+
+    async def next_page(self) -> Page | None:
+        """The next page, or None at the end. It begins with the last `overlap` records of the page before."""
+        self._prefetch()
+        if not self._tasks:
+            return None
+        page = await self._tasks.popleft()
+        is_first = not self.step
+        if is_first:
+            self._follow_page_size(page)
+        await self._advance(page)
+        if not is_first:  # many callers stop after some records of the first page
+            self._prefetch()
+        stop = self._options.stop
+        if stop is not None and page.offset + len(page.records) > stop:  # some servers ignore `limit`
+            wanted = max(0, stop - page.offset)
+            page = msgspec.structs.replace(page, records=page.records[:wanted], keys=page.keys[:wanted])
+        return page
+
+    async def restart(self, offset: int) -> None:
+        """Continue from another place of the list."""
+        await self.aclose()
+        self._next_offset = self.end = max(offset, self._options.start)
+        self._is_done = False
+
+    def _prefetch(self) -> None:
+        most = self._options.concurrency if self.step else 1
+        while len(self._tasks) < most and self._is_wanted(self._next_offset):
+            limit = self._limit
+            if self._options.stop is not None:
+                limit = min(limit, self._options.stop - self._next_offset)
+            fetching = self._source.fetch_page(self._next_offset, limit, self._ordering)
+            self._tasks.append(asyncio.ensure_future(fetching))
+            self._next_offset += max(1, self.step - self.overlap)
+
+    def _is_wanted(self, offset: int) -> bool:
+        stop = self._options.stop
+        if self._is_done or (stop is not None and offset + self.overlap >= stop):
+            return False
+        # Beyond the announced end, one page at a time, as long as the server says that there is a next one.
+        return not self._tasks or (self._count is not None and offset + self.overlap < self._count)
+
+    def _follow_page_size(self, page: Page) -> None:
+        self.step = page.step if page.has_next else max(page.step, self._limit)
+        wanted = 1 if self._ordering else 0 if page.data_version else OVERLAP
+        if page.has_next:
+            if wanted and self.step == self._limit == 1:
+                self.step = 2  # pages of one record cannot overlap
+            self._limit = self.step
+        self.overlap = min(wanted, self.step // 2)
+        if page.has_next and len(page.records) < page.step:
+            self.overlap = 0  # this server leaves records out of its pages
+        self._next_offset = page.end - self.overlap
+
+    async def _advance(self, page: Page) -> None:
+        self._count = page.count
+        is_end = not page.has_next and (page.count is None or page.end >= page.count)
+        if is_end or page.end <= self.end:
+            self._is_done = True
+            await self.aclose()
+        elif page.end != page.offset + self.step:
+            await self.aclose()  # the server changed its page size, or ends earlier than announced
+            self._next_offset = page.end - self.overlap
+        self.end = max(self.end, page.end)
+
+    async def aclose(self) -> None:
+        tasks = [*self._tasks]
+        self._tasks.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -5,7 +5,6 @@ A comment in the line before a block says what is special about it:
     <!-- output -->          the block is what the block before prints; … stands for any text
     <!-- exit status 6 -->   the command ends with this status
     <!-- typed "text" -->    what the reader types when the command asks
-    <!-- until "text" -->    the command runs until it is interrupted, which happens after it printed this text
     <!-- stays "text" -->    when it printed this text, it goes on, and the next block is typed into the other terminal
     <!-- after Ctrl-C -->    the command in the other terminal is interrupted first, and ends with status 0
 """
@@ -13,11 +12,9 @@ A comment in the line before a block says what is special about it:
 import json
 import os
 import re
-import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -103,8 +100,8 @@ class Reader:
 
     def _run_shell(self, block: Block) -> str:
         script = self.typed(block)
-        if block.noted("until") or block.noted("stays"):
-            return self._run_until(script, block)
+        if block.noted("stays"):
+            return self._run_in_other_terminal(script, block)
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", self._exports + script],
             cwd=self._folder,
@@ -120,9 +117,8 @@ class Reader:
         self._exports += "".join(f"{line}\n" for line in script.splitlines() if line.startswith("export "))
         return done.stdout + done.stderr
 
-    def _run_until(self, script: str, block: Block) -> str:
-        """Run a command that does not end by itself. When it has printed a text, press Ctrl-C or leave it running."""
-        text = block.noted("until") or block.noted("stays")
+    def _run_in_other_terminal(self, script: str, block: Block) -> str:
+        """Run a command that does not end by itself, until it has printed a text. It goes on."""
         process = subprocess.Popen(
             ["bash", "-c", f"{self._exports}exec {script}"],
             cwd=self._folder,
@@ -132,23 +128,14 @@ class Reader:
             stderr=subprocess.STDOUT,
         )
         assert process.stdout
-        printed, until = "", time.monotonic() + TIMEOUT_SECONDS
+        assert self._staying is None, f"{block.place}: a command is still running"
+        self._staying = process
+        self._exports, self._other_exports = self._other_exports, self._exports
+        text, printed = block.noted("stays"), ""
         while text not in printed:
-            readable, _, _ = select.select([process.stdout], [], [], until - time.monotonic())
-            data = os.read(process.stdout.fileno(), 65536) if readable else b""
-            if not data:
-                break
+            data = os.read(process.stdout.fileno(), 65536)
+            assert data, f"{block.place}: {printed}"
             printed += data.decode()
-        if block.noted("stays") and text in printed:
-            assert self._staying is None, f"{block.place}: a command is still running"
-            self._staying = process
-            self._exports, self._other_exports = self._other_exports, self._exports
-            return printed
-        process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate(timeout=TIMEOUT_SECONDS)
-        printed += rest.decode()
-        assert text in printed, f"{block.place}: {printed}"
-        assert "Traceback" not in printed, f"{block.place}: {printed}"
         return printed
 
     def interrupt(self) -> None:

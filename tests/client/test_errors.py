@@ -1,7 +1,6 @@
 """Errors of the real server become exceptions with status, message, fields and request id."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,13 +11,11 @@ from fieldgate_client import (
     NotAuthenticated,
     NotFound,
     RequestFailed,
-    TooManyRequests,
 )
 from fieldgate_client.errors import parse_error_body, request_failed
 
 from tests.client.fieldgate_service import ClientService
 from tests.conftest import StartService
-from tests.imports.workbooks import xlsx
 
 
 @pytest.fixture
@@ -57,35 +54,6 @@ async def test_refusals(site: ClientService) -> None:
         with pytest.raises(InvalidRequest) as arabic:
             await client.events(ordering="colour").first()
         assert arabic.value.message != invalid.value.message
-
-
-async def test_a_file_that_is_too_large(site: ClientService, tmp_path: Path) -> None:
-    form = tmp_path / "form.xlsx"
-    form.write_bytes(xlsx())
-    async with site.client(await site.user()) as client:
-        with pytest.raises(InvalidRequest) as large:
-            await client.import_form(form)
-    assert large.value.status in (400, 413)
-    assert large.value.message
-    with pytest.raises(InvalidRequest) as list_too_large:
-        async with site.client(await site.user()) as client:
-            await client.share("a", ["u" * 1_000_000] * 1, "p" * 4_000_000)
-    check(list_too_large.value, 413)
-
-
-@pytest.mark.usefixtures("long_throttle_waits")
-async def test_too_many_attempts(site: ClientService) -> None:
-    await site.user("amina")
-    async with site.client() as client:
-        error: RequestFailed | None = None
-        for _ in range(30):
-            with pytest.raises(RequestFailed) as refused:
-                await client.connection.send("POST", "/get_auth_token", json={"username": "amina", "password": "wrong"})
-            error = refused.value
-            if error.status == 429:
-                break
-        assert isinstance(error, TooManyRequests)
-        check(error, 429)
 
 
 @pytest.mark.parametrize(

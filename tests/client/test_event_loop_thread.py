@@ -1,9 +1,7 @@
 """The thread of `Client`: iterators that end anywhere, callbacks, other processes, other event loops."""
 
 import asyncio
-import gc
 import multiprocessing
-import threading
 from collections.abc import AsyncGenerator, Iterator
 from multiprocessing.queues import SimpleQueue
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from fieldgate_client import AsyncClient, Client
-from fieldgate_client.event_loop_thread import EventLoopThread
+from fieldgate_client.client import EventLoopThread
 
 from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
 
@@ -29,34 +27,6 @@ def respond(request: ReceivedRequest) -> Reply:
 def server() -> Iterator[LoopbackServer]:
     with LoopbackServer(respond) as started:
         yield started
-
-
-class Holder:
-    """A reference cycle with an iterator, as a traceback or a notebook has."""
-
-    def __init__(self, records: Iterator[object]) -> None:
-        self.records = records
-        self.itself = self
-
-
-def test_an_iterator_that_is_collected_in_the_thread_of_the_loop(server: LoopbackServer) -> None:
-    """It cannot wait for the loop there."""
-    with Client(server.base_url, page_size=5) as client:
-        holder = Holder(iter(client.list("event/")))
-        next(holder.records)
-        del holder
-        thread = client._loop
-
-        async def collect() -> bool:
-            gc.collect()
-            return threading.current_thread() is thread._thread
-
-        gc.disable()
-        try:
-            assert thread.run(collect())
-        finally:
-            gc.enable()
-        assert len([*client.list("event/")]) == RECORDS
 
 
 def test_a_callback_cannot_wait_for_the_client(server: LoopbackServer) -> None:

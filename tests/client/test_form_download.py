@@ -11,7 +11,8 @@ from openpyxl import load_workbook
 
 from tests.client.fieldgate_service import ClientService, import_worker
 from tests.client.quick_retries import QUICK
-from tests.client.stand_ins.kobo_forms import TOKEN, KoboForms
+from tests.client.stand_ins.kobo import TOKEN
+from tests.client.stand_ins.kobo_forms import KoboForms
 from tests.client.stand_ins.loopback_server import Reply
 from tests.conftest import StartService
 from tests.imports.workbooks import xlsx

@@ -1,7 +1,6 @@
 """Importing forms into Fieldgate: results, problems as a table, progress, and answers that are lost on the way."""
 
 import asyncio
-import random
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from fieldgate_client.records import Import
 from fieldgate.settings import Settings
 from tests.client.fieldgate_service import ClientService, import_worker
 from tests.conftest import Service, StartService, run_service
-from tests.imports.workbooks import SURVEY, xlsx
+from tests.imports.workbooks import xlsx
 
 IMPORTS = "/api/v2/imports/"
 BROKEN = (("type", "name", "label"), ("text", "name", "Name"), ("select_one nolist", "kind", "Kind"))
@@ -78,32 +77,6 @@ async def test_a_form_becomes_an_asset_and_then_a_version(site: ClientService, f
         assert len([each async for each in client.imports()]) == 4
 
 
-async def test_fields(site: ClientService, form: Path) -> None:
-    async with site.client(await site.user()) as client:
-        [named] = await client.import_form(form, name="Household 2.0 survey")
-        [block] = await client.import_form(form, library=True)
-        [template] = await client.import_form(form, desired_type="template")
-        assert named.name == "Household 2.0 survey"
-        assert (block.asset_type, template.asset_type) == ("block", "template")
-        with pytest.raises(InvalidRequest, match="survey, template") as refused:
-            await client.import_form(form, desired_type="poem")
-        assert list(refused.value.fields) == ["desired_type"]
-
-
-async def test_large_uploads_report_progress(site: ClientService, tmp_path: Path) -> None:
-    labels = random.Random(14)
-    rows = [*SURVEY, *(("note", f"note_{number}", labels.randbytes(200).hex()) for number in range(800))]
-    form = tmp_path / "large.xlsx"
-    form.write_bytes(xlsx(survey=rows))
-    sent: list[tuple[int, int]] = []
-    async with site.client(await site.user()) as client:
-        await client.import_form(form, on_progress=lambda *part: sent.append(part))
-    size = form.stat().st_size
-    assert len(sent) > 1
-    assert sent == sorted(sent)
-    assert sent[-1] == (size, size)
-
-
 async def test_problems_have_their_place(site: ClientService, tmp_path: Path) -> None:
     form = tmp_path / "broken.xlsx"
     form.write_bytes(xlsx(survey=BROKEN))
@@ -120,21 +93,6 @@ async def test_problems_have_their_place(site: ClientService, tmp_path: Path) ->
     assert "nolist" in lines[2]
     assert (error.record.status, error.status) == ("error", 200)
     assert error.request_id
-
-
-async def test_messages_are_in_the_language_of_the_client(site: ClientService, tmp_path: Path) -> None:
-    form = tmp_path / "broken.xlsx"
-    form.write_bytes(xlsx(survey=BROKEN))
-    token, texts = await site.user(), set()
-    for language in ("en", "ar"):
-        async with site.client(token, language=language) as client:
-            with pytest.raises(ImportFailed) as failed:
-                await client.import_form(form)
-            texts |= {failed.value.problems[0].message}
-            with pytest.raises(InvalidRequest) as refused:
-                await client.import_form(form, desired_type="poem")
-            texts |= {refused.value.message}
-    assert len(texts) == 4
 
 
 async def test_warnings_of_a_successful_import(site: ClientService, tmp_path: Path) -> None:
@@ -157,20 +115,6 @@ async def test_a_lost_answer_makes_no_second_import(site: ClientService, form: P
     posts = site.requests("POST", IMPORTS)
     assert len(posts) == lost + 1
     assert len({each.headers["idempotency-key"] for each in posts}) == 1
-    assert len({each.headers["x-request-id"] for each in posts}) == lost + 1
-
-
-async def test_two_imports_of_a_file_are_two(site: ClientService, form: Path) -> None:
-    async with site.client(await site.user()) as client:
-        first, second = await client.import_form(form), await client.import_form(form)
-        assert first[0].uid != second[0].uid
-
-
-async def test_lost_answers_while_waiting(site: ClientService, form: Path) -> None:
-    losses = iter([True, False, True, True, *[False] * 1000])
-    site.lose = lambda request: request.method == "GET" and next(losses)
-    async with site.client(await site.user()) as client:
-        assert len(await client.import_form(form)) == 1
 
 
 async def test_timeout(idle_site: ClientService, form: Path) -> None:
@@ -182,17 +126,6 @@ async def test_timeout(idle_site: ClientService, form: Path) -> None:
         async with import_worker(idle_site.service):
             result = await client.wait_for_import(late.value.uid)
         assert result[0].name == "Household visit"
-
-
-async def test_waiting_can_be_cancelled(idle_site: ClientService, form: Path) -> None:
-    async with idle_site.client(await idle_site.user()) as client:
-        is_waiting = asyncio.Event()
-        task = asyncio.create_task(client.import_form(form, on_status=lambda record: is_waiting.set()))
-        await is_waiting.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert len([each async for each in client.imports(status="processing")]) == 1
 
 
 def unreadable_files(folder: Path) -> Iterator[tuple[Path, str]]:

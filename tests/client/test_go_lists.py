@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 from fieldgate_client import AsyncClient, Client
-from fieldgate_client.errors import IncompleteList, InvalidRequest, NotAuthenticated, ServerFailed
+from fieldgate_client.errors import IncompleteList
 
 from tests.client.quick_retries import QUICK
 from tests.client.stand_ins.go import INNER_HOST, TOKEN, GoStandIn
@@ -58,11 +58,6 @@ def test_all_list_methods(go: GoStandIn) -> None:
     for request in go.server.requests:
         assert request.headers.get("cookie") is None
         assert INNER_HOST not in request.headers["host"]
-
-
-def test_texts_in_a_language(go: GoStandIn) -> None:
-    with Client(go.server.base_url, language="fr", options=QUICK) as client:
-        assert client.events()[0].name == f"Inondation {EVENTS}"
 
 
 def test_without_a_slash_the_server_redirects(go: GoStandIn) -> None:
@@ -118,15 +113,3 @@ async def test_events_that_are_deleted_during_the_walk_move_the_others(go: GoSta
     assert {*go.events} <= {*found}
     assert len(found) == len({*found})
     assert events.report.passes > 1
-
-
-def test_errors(go: GoStandIn) -> None:
-    with Client(go.server.base_url, token="wrong", options=QUICK) as client, pytest.raises(NotAuthenticated) as refused:
-        client.events().first()
-    assert (refused.value.status, refused.value.message) == (401, "Invalid token.")
-    with Client(go.server.base_url, options=QUICK) as client:
-        with pytest.raises(InvalidRequest, match="dtype: Enter a number") as invalid:
-            client.events(dtype="abc").first()
-        assert invalid.value.fields == {"dtype": ["Enter a number."]}
-        with pytest.raises(ServerFailed, match="Something unexpected"):
-            client.events(countries__in="abc").first()

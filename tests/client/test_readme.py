@@ -1,29 +1,20 @@
 """The examples of the client's README and of the recipes work as they are shown, with a real Fieldgate."""
 
-import ast
 import asyncio
-import csv
-import io
 import re
-import shlex
 import subprocess
 import sys
-import tomllib
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import fieldgate_client
-import httpx
 import pytest
 from fieldgate_client import Client, FieldgateError
 from fieldgate_client.cli.exit_codes import ExitCode, describe_error
-from fieldgate_client.exports.flatten import flatten
 
 from tests.client.cli.conftest import fill_database
 from tests.client.document_blocks import Block, PythonSession, Reader, python_environment, read_blocks
-from tests.client.query_texts import QueryText, read_m, read_r
 from tests.processes import ServerProcess
 
 ROOT = Path(__file__).parent.parent.parent
@@ -108,20 +99,6 @@ def test_the_example_in_the_guide(server: DemoServer, tmp_path: Path) -> None:
     assert len(reader.ran) == 1
 
 
-@pytest.mark.parametrize("document", [README, RECIPES, GUIDE], ids=lambda document: document.name)
-def test_examples_can_be_pasted_into_a_prompt(document: Path) -> None:
-    """At the prompt of Python a blank line ends a block: one must follow it, and none may be in it."""
-    for block in read_blocks(document):
-        if block.language != "python":
-            continue
-        lines = block.text.splitlines()
-        for statement in ast.parse(block.text).body:
-            first, last = statement.lineno, statement.end_lineno or statement.lineno
-            assert all(line.strip() for line in lines[first - 1 : last]), f"{block.place}: blank line in a block"
-            if hasattr(statement, "body") and last < len(lines):
-                assert not lines[last].strip(), f"{block.place}: no blank line before {lines[last]}"
-
-
 @pytest.mark.nightly
 def test_the_line_for_cron(server: DemoServer, tmp_path: Path) -> None:
     (block,) = (block for block in read_blocks(RECIPES) if block.language == "crontab")
@@ -142,18 +119,6 @@ def test_the_line_for_cron(server: DemoServer, tmp_path: Path) -> None:
     assert (tmp_path / "africa.ndjson").stat().st_size > 1000
 
 
-def test_what_the_readme_installs_exists() -> None:
-    (block,) = (block for block in read_blocks(README) if _is_installation(block))
-    (command,) = (shlex.split(line) for line in block.text.splitlines() if line.startswith("pip install"))
-    found = re.fullmatch(r"\./(\w+)\[(\w+)\]", command[2])
-    assert found
-    project = tomllib.loads((ROOT / found[1] / "pyproject.toml").read_text())["project"]
-    extras = set(project["optional-dependencies"])
-    assert found[2] in extras
-    for extra in extras - {found[2]}:
-        assert f"`{extra}`" in README.read_text()
-
-
 def test_every_exception_is_in_the_readme_with_its_exit_code() -> None:
     rows = re.findall(r"^\| (`.*|–) \| (\d+) \| .+ \|$", README.read_text(), re.MULTILINE)
     documented = {name: int(code) for names, code in rows for name in re.findall(r"`(\w+)`", names)}
@@ -161,8 +126,6 @@ def test_every_exception_is_in_the_readme_with_its_exit_code() -> None:
     exceptions = {
         name: kind for name, kind in public.items() if isinstance(kind, type) and issubclass(kind, FieldgateError)
     }
-    of_its_cause = exceptions.pop("SharingIncomplete")
-    assert f"| `{of_its_cause.__name__}` | of its cause |" in README.read_text()
     assert documented.keys() - {"KeyboardInterrupt"} == exceptions.keys()
     for name, kind in exceptions.items():
         error = kind.__new__(kind)
@@ -179,66 +142,3 @@ def assert_is_image(path: Path) -> None:
     pixels = imread(path)
     assert pixels.shape[0] > 100
     assert len({tuple(each) for each in pixels.reshape(-1, pixels.shape[2])[::97]}) > 2
-
-
-PAGED_TEXTS = [
-    pytest.param("r", read_r, ("received <- received + nrow(page$results)", "length(page$results) == 0"), id="R"),
-    pytest.param("m", read_m, ("End = offset + Received", "Answer[next] = null or Received = 0"), id="Excel"),
-]
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(("language", "read", "rules"), PAGED_TEXTS)
-@pytest.mark.parametrize("limit", ["", "7"])
-def test_requests_of_other_programs(
-    language: str, read: Callable[[str], QueryText], rules: tuple[str, ...], limit: str, server: DemoServer
-) -> None:
-    """The loops of the texts read everything, also from a server that sends less than they ask for."""
-    text = next(block.text for block in read_blocks(RECIPES) if block.language == language)
-    for rule in rules:
-        assert rule in text
-    query = read(text)
-    assert (query.address, query.fields) == (ADDRESS, {"count", "next", "results"})
-    records: list[dict[str, Any]] = []
-    with httpx.Client(base_url=server.base_url, headers=query.header_values()) as http:
-        while True:
-            variables = {"offset": str(len(records)), "received": str(len(records))}
-            parameters = query.parameters(variables) | ({"limit": limit} if limit else {})
-            response = http.get(query.path, params=parameters)
-            page = response.raise_for_status().json()
-            assert "fieldgate-ignored" not in response.headers
-            records += page["results"]
-            if page["next"] is None or not page["results"]:
-                break
-    with Client(server.base_url) as client:
-        floods = client.events(region="Africa", type="Flood", disaster_start_date__gte="2021-01-01")
-        assert [record["id"] for record in records] == sorted(event.id for event in floods)
-    assert page["count"] == len(records)
-    rows = [flatten(record) for record in records]
-    for column in set(query.columns) - {"country"}:  # which R makes of the names of the countries
-        assert all(column in record or column in row for record, row in zip(records, rows, strict=True)), column
-    assert all(country["name"] for record in records for country in record["countries"])
-    assert all(datetime.fromisoformat(record["disaster_start_date"]) for record in records)
-
-
-@pytest.mark.nightly
-def test_request_of_power_bi(server: DemoServer) -> None:
-    text = [block.text for block in read_blocks(RECIPES) if block.language == "m"][1]
-    query = read_m(text)
-    assert "RangeStart, [Format = \"yyyy-MM-dd'T'HH:mm:ss'Z'\"]" in text
-    period = {"RangeStart": "2021-01-01T00:00:00Z", "RangeEnd": "2022-01-01T00:00:00Z"}
-    with httpx.Client(base_url=server.base_url, headers=query.header_values()) as http:
-        response = http.get(query.path, params=query.parameters(period)).raise_for_status()
-    assert "fieldgate-ignored" not in response.headers
-    assert "charset=utf-8" in response.headers["content-type"]
-    rows = list(csv.DictReader(io.StringIO(response.text, newline="")))
-    assert rows
-    for column in query.columns:
-        assert column in rows[0]
-    with Client(server.base_url) as client:
-        events = client.events(
-            region="Africa", disaster_start_date__gte=period["RangeStart"], disaster_start_date__lt=period["RangeEnd"]
-        )
-        assert {int(row["id"]) for row in rows} == {event.id for event in events}
-    assert all(row["num_affected"].isdecimal() or not row["num_affected"] for row in rows)
-    assert all(datetime.fromisoformat(row["disaster_start_date"]) for row in rows)

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from fieldgate_client import records, sharing_records
+from fieldgate_client import records, sharing
 
 from tests.openapi_checker import OpenAPIChecker
 
@@ -24,12 +24,11 @@ STRUCTS: dict[str, type[msgspec.Struct]] = {
     "ImportRecord": records.Import,
     "EffectRecord": records.Effect,
     "EffectOnUser": records.Effect,
-    "ChangeRecord": sharing_records.SharingResult,
-    "ResultRecord": sharing_records.UserPermissions,
-    "WhatIfRecord": sharing_records.WhatIf,
-    "ExplanationRecord": sharing_records.Explanation,
-    "MatchedRecord": sharing_records.MatchedRule,
-    "NeedRecord": sharing_records.Need,
+    "ChangeRecord": sharing.SharingResult,
+    "ResultRecord": sharing.UserPermissions,
+    "ExplanationRecord": sharing.Explanation,
+    "MatchedRecord": sharing.MatchedRule,
+    "NeedRecord": sharing.Need,
 }
 
 

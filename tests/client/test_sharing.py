@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from fieldgate_client import AsyncClient, InvalidRequest, NotAllowed, NotFound
+from fieldgate_client import AsyncClient, InvalidRequest, NotFound
 from fieldgate_client.errors import ConnectionFailed
 
 from tests.assets.sharing.sharing_team import SharingTeam
@@ -74,35 +74,6 @@ async def test_everything_or_nothing(site: SharingSite) -> None:
         assert not (await client.explain(mine, "ann", "view_asset")).allowed
 
 
-async def test_refusals(site: SharingSite) -> None:
-    uid = await site.team.create_shared_asset()
-    async with site.of("viewer", language="fr") as client:
-        with pytest.raises(NotAllowed) as forbidden:
-            await client.share(uid, "ann", "view_asset")
-        assert forbidden.value.status == 403
-        assert forbidden.value.request_id
-        assert "Vous" in forbidden.value.message
-    async with site.of("owner") as client:
-        with pytest.raises(InvalidRequest, match="owns the asset") as conflict:
-            await client.share(uid, "owner", "view_asset", remove=True)
-        assert conflict.value.status == 409
-        with pytest.raises(NotFound):
-            await client.explain("a" + "2" * 21, "ann", "view_asset")
-
-
-@pytest.mark.parametrize(
-    ("assets", "users", "permissions"),
-    [([], "ann", ["view_asset"]), ("a", [], ["view_asset"]), ("a", "ann", []), ("a", ["ann", ""], ["view_asset"])],
-)
-async def test_nothing_to_share_is_not_sent(
-    site: SharingSite, assets: list[str] | str, users: list[str] | str, permissions: list[str]
-) -> None:
-    async with site.of("owner") as client:
-        with pytest.raises(InvalidRequest, match="Name at least one"):
-            await client.share(assets, users, *permissions)
-    assert site.transport.requests == []
-
-
 async def test_a_lost_answer_is_not_repeated_but_a_dry_run_is(site: SharingSite) -> None:
     uid = await site.team.create_asset()
     site.lose = lambda request: request.method == "POST" and len(site.requests("POST", BATCH)) == 1
@@ -114,20 +85,3 @@ async def test_a_lost_answer_is_not_repeated_but_a_dry_run_is(site: SharingSite)
             await client.share(uid, "ann", "view_asset")
         assert len(site.requests("POST", BATCH)) == 3
         assert (await client.explain(uid, "ann", "view_asset")).allowed
-
-
-async def test_what_if(site: SharingSite) -> None:
-    async with site.client() as client:
-        found = await client.what_if(held="partial_submissions", assign=["view_submissions"])
-        assert found.codenames == ["view_asset", "view_submissions"]
-        assert {(each.codename, each.effect) for each in found.effects} == {
-            ("view_submissions", "granted"),
-            ("partial_submissions", "removed"),
-        }
-        removed = await client.what_if(["change_asset"], remove=["view_asset"], asset_type="block")
-        assert (removed.codenames, removed.asset_type) == ([], "block")
-        with pytest.raises(InvalidRequest) as refused:
-            await client.what_if(assign="view_assets")
-        assert list(refused.value.fields) == ["assign"]
-    async with site.client(language="es") as spanish:
-        assert (await spanish.what_if(assign="view_asset")).effects[0].label == "Ver el formulario"

@@ -1,10 +1,13 @@
 """Texts of servers and files in a terminal: nothing that controls it, and the width that they really take."""
 
+import io
 import unicodedata
 
+import msgspec
 import pytest
-from fieldgate_client.terminal_text import clean_line, clean_text, clip_text, display_width, pad_text, wrap_text
-from hypothesis import given
+from fieldgate_client.cli.output import TerminalFile
+from fieldgate_client.terminal_text import clean_line, clean_text, display_width, format_table
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 
@@ -37,40 +40,37 @@ def test_no_control_character_is_left(text: str) -> None:
     kept.encode()
 
 
-@pytest.mark.parametrize(
-    ("text", "width"),
-    [
-        ("abc", 3),
-        ("日本", 4),
-        ("e\u0301", 1),
-        ("한국", 4),
-        ("مرحبا", 5),
-        ("नमस्ते", 4),
-        ("a\u200db", 2),
-        ("ｆ", 2),
-        ("", 0),
-    ],
-)
-def test_width(text: str, width: int) -> None:
-    assert display_width(text) == width
-    assert display_width(pad_text(text, 10)) == 10
+def test_table_wraps_wide_columns() -> None:
+    table = format_table(["a", "message"], [["x", "one two three four five six seven eight"], ["yy", "short"]], 25)
+    assert table.splitlines() == [
+        "a   message",
+        "x   one two three four",
+        "    five six seven eight",
+        "yy  short",
+    ]
 
 
-def test_clipping() -> None:
-    assert clip_text("short", 5) == "short"
-    assert clip_text("a long text", 5) == "a lo…"
-    assert clip_text("日本語日本語", 5) == "日本…"
+def test_cells_stay_in_their_row() -> None:
+    table = format_table(["a", "b"], [["line\nbreak", "\x1b[2Jx"]], 80)
+    assert table.splitlines() == ["a           b", "line break  x"]
 
 
-def test_wrapping() -> None:
-    assert wrap_text("one two three four", 9) == ["one two", "three", "four"]
-    assert wrap_text("", 9) == [""]
-    assert wrap_text("abcdefghij klm", 4) == ["abcd", "efgh", "ij", "klm"]
-    assert wrap_text("日本語のラベルです", 7) == ["日本語", "のラベ", "ルです"]
+def test_wide_characters_are_aligned() -> None:
+    table = format_table(["a", "b"], [["日本", "x"], ["e\u0301", "y"]], 80)
+    assert {display_width(line[:-1]) for line in table.splitlines()[1:]} == {6}
 
 
-@given(st.text(st.sampled_from("ab 日é\u0301مé한 \u200d")), st.integers(2, 20))
-def test_lines_are_never_too_wide_and_nothing_is_lost(text: str, width: int) -> None:
-    lines = wrap_text(text, width)
-    assert all(display_width(line) <= width for line in lines)
-    assert "".join("".join(lines).split()) == "".join(text.split())
+def test_csv_on_a_terminal_cannot_control_it() -> None:
+    file = io.BytesIO()
+    TerminalFile(file).write("name\r\n\x1b]0;title\x07\x9b31mFlood\x7f\tÄ\r\n".encode())
+    assert file.getvalue().decode() == "name\r\n\\u001b]0;title\\u0007\\u009b31mFlood\\u007f\tÄ\r\n"
+
+
+@given(st.text(max_size=50))
+@example("\x7f\x9b31m\x1b")
+def test_json_on_a_terminal_stays_the_same_json(text: str) -> None:
+    file = io.BytesIO()
+    TerminalFile(file).write(msgspec.json.encode([text]) + b"\n")
+    written = file.getvalue()
+    assert msgspec.json.decode(written) == [text]
+    assert not any(ord(each) < 32 or 127 <= ord(each) < 160 for each in written.decode().rstrip("\n"))

@@ -1,14 +1,23 @@
 """Walks over lists that stay as they are, change, or are not ordered completely."""
 
 from contextlib import suppress
+from itertools import islice
+from typing import Any
 
+import httpx
 import pytest
+from fieldgate_client import AsyncClient
+from fieldgate_client.connection import ConnectionOptions
 from fieldgate_client.errors import IncompleteList
 from fieldgate_client.walk import Walk, WalkOptions
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from fieldgate.db import DataVersions
+from fieldgate.events.store import EventStore
 from tests.client.changing_list import ChangingList
+from tests.conftest import BASE_URL, StartService
+from tests.events.event_service import make_event
 
 PAGE_SIZES = (1, 2, 7, 50, 1000)
 
@@ -68,7 +77,6 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=40)
 @given(steps, st.integers(1, 60), st.integers(1, 8), st.integers(1, 8), st.booleans(), st.integers(2, 9))
 async def test_fieldgate_lists_that_change(
     changes: list[list[tuple[object, ...]]],
@@ -91,7 +99,6 @@ async def test_fieldgate_lists_that_change(
     assert walk.report.proof in ("unchanged", "ordered")
 
 
-@settings(max_examples=40)
 @given(steps, st.integers(1, 60), st.integers(2, 20), st.integers(1, 8))
 async def test_other_lists_that_change_are_repaired_or_reported(
     changes: list[list[tuple[object, ...]]], number: int, page_size: int, concurrency: int
@@ -132,7 +139,6 @@ async def test_a_list_without_a_total_order() -> None:
     assert max(passes) > 1, "one pass is not enough for all"
 
 
-@settings(max_examples=40)
 @given(steps, st.integers(0, 60), st.integers(0, 30), st.integers(0, 40), st.integers(1, 8), st.integers(1, 8))
 async def test_slices_of_lists_that_change(
     changes: list[list[tuple[object, ...]]], number: int, start: int, length: int, page_size: int, concurrency: int
@@ -154,15 +160,6 @@ async def test_slices_of_lists_that_change(
     assert walk.report.received <= length
 
 
-@pytest.mark.parametrize("page_size", [1, 2, 7])
-async def test_a_loss_that_the_count_does_not_show(page_size: int) -> None:
-    """One record is deleted and another one added: the count stays, but a record moved out of the next page."""
-    changes = [[], [], [("remove", 39), ("add", 61, 100)], *[[]] * 200]
-    source = ChangingList(newest_first(40), changes=changes, has_version=False, is_fieldgate=False)
-    assert source.always - {39} <= {*await read(Walk(source, WalkOptions(page_size, 1)))}
-
-
-@settings(max_examples=40)
 @given(steps, st.integers(1, 60), st.integers(2, 8), st.integers(0, 1000))
 async def test_a_fixed_order_is_not_trusted_on_other_servers(
     changes: list[list[tuple[object, ...]]], number: int, page_size: int, seed: int
@@ -174,3 +171,27 @@ async def test_a_fixed_order_is_not_trusted_on_other_servers(
         found = await read(walk)
         assert walk.report.proof in ("counted", "unchanged")
         assert len(found) >= (walk.report.count or 0)
+
+
+@pytest.mark.parametrize("filters", [{}, {"dtype": 12}, {"ordering": "-num_affected"}, {"ordering": "id"}])
+async def test_events_that_are_written_between_pages(start: StartService, filters: dict[str, Any]) -> None:
+    """What stays is returned once, while others are created and deleted before each of the first twelve pages."""
+    staying = range(1, 31)
+    async with start() as service:
+        store, written = EventStore(service.database, DataVersions(service.database)), iter(range(31, 43))
+        await store.upsert([make_event(id_, dtype=12) for id_ in range(1, 41)])
+
+        class WritesFirst(httpx.ASGITransport):
+            async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+                for number in islice(written, 1):
+                    await store.upsert([make_event(number + 10, dtype=12, num_affected=number % 7)])
+                    await store.delete([number])
+                return await super().handle_async_request(request)
+
+        options = ConnectionOptions(transport=WritesFirst(service.app))
+        async with AsyncClient(BASE_URL, page_size=7, concurrency=1, options=options) as client:
+            events = client.list("event/", **filters)
+            found = [record["id"] async for record in events]
+    assert len({*found}) == len(found)
+    assert {*staying} <= {*found}
+    assert events.report.proof == "ordered"

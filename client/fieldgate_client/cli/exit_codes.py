@@ -7,7 +7,6 @@ from enum import IntEnum
 from fieldgate_client import errors
 from fieldgate_client.forms import ImportFailed
 from fieldgate_client.server_url import InvalidURL, parse_list_url
-from fieldgate_client.sharing_records import SharingIncomplete
 
 
 class ExitCode(IntEnum):
@@ -40,8 +39,6 @@ class UsageError(Exception):
 
 def describe_error(error: Exception, login_command: str = "") -> tuple[ExitCode, str]:
     """The exit code for an exception, and a line that says what happened and what to do next."""
-    if isinstance(error, SharingIncomplete):  # a text of several lines
-        return describe_error(error.cause)[0], str(error)
     code, hint = ExitCode.FAILED, ""
     if isinstance(error, UsageError | InvalidURL | errors.UnknownName) or (
         isinstance(error, errors.InvalidRequest) and error.status is None

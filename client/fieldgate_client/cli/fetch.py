@@ -19,6 +19,7 @@ from fieldgate_client.cli.session import (
     LONG_RETRIES,
     Command,
     Session,
+    add_retries_option,
     add_server_options,
     completes,
     day,
@@ -76,13 +77,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     speed.add_argument(
         "--concurrency", type=whole_number(1, 32), metavar="N", help="requests at the same time, default 4"
     )
-    speed.add_argument(
-        "--retries",
-        type=whole_number(0, 50),
-        default=LONG_RETRIES,
-        metavar="N",
-        help=f"how often a failed request is repeated, default {LONG_RETRIES}",
-    )
+    add_retries_option(speed, LONG_RETRIES)
     parser.add_argument("--quiet", "-q", action="store_true", help="no progress and no summary")
     add_server_options(parser)
 
@@ -96,16 +91,13 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="any filter of the server, such as search=cholera; --regions__in 0,2 works, too",
     )
-    group.add_argument(
-        "--country", action="append", default=[], metavar="NAME", help="events: name or code, such as KEN"
-    )
-    group.add_argument("--region", action="append", default=[], metavar="NAME", help="events: such as Africa")
-    group.add_argument(
-        "--type", action="append", default=[], metavar="NAME", help="events: disaster type, such as Flood"
-    )
-    group.add_argument(
-        "--severity", action="append", default=[], metavar="COLOUR", help="events: yellow, orange or red"
-    )
+    for option, text in (
+        ("--country", "events: name or code, such as KEN"),
+        ("--region", "events: such as Africa"),
+        ("--type", "events: disaster type, such as Flood"),
+        ("--severity", "events: yellow, orange or red"),
+    ):
+        group.add_argument(option, action="append", default=[], metavar="NAME", help=text)
     group.add_argument("--start-date-from", type=day, metavar="DATE", help="events that began on this day or later")
     group.add_argument("--start-date-to", type=day, metavar="DATE", help="events that began on this day or earlier")
     group.add_argument("--since", metavar="TIME", help="events that changed since then, such as 2026-01-31")
@@ -193,9 +185,7 @@ def collect_filters(session: Session, path: str, query: list[tuple[str, str]]) -
         "types": options.type,
         "severity": options.severity,
     }
-    given: dict[str, Any] = {
-        name: [each for text in texts for each in split_names(text)] for name, texts in names.items() if texts
-    }
+    given: dict[str, Any] = {name: texts for name, texts in names.items() if texts}
     if options.start_date_from:
         given["disaster_start_date__gte"] = f"{options.start_date_from}T00:00:00Z"
     if options.start_date_to:
@@ -209,11 +199,6 @@ def collect_filters(session: Session, path: str, query: list[tuple[str, str]]) -
     if options.ordering is not None:
         given["ordering"] = options.ordering
     return {**filters, **given}
-
-
-def split_names(text: str) -> list[str]:
-    """Names separated by commas. A comma with a space after it belongs to a name, such as Korea, Republic of."""
-    return [name for part in re.split(r",(?!\s)", text) if (name := part.strip())]
 
 
 def is_event_list(path: str) -> bool:

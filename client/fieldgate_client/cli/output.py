@@ -5,11 +5,9 @@ Progress is a bar on a terminal, if rich is installed, otherwise a line every te
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +20,6 @@ from fieldgate_client.terminal_text import clean_line, clean_text, format_table
 REDIRECTED_WIDTH_CHARS = 500  # so that files and pipes get whole lines
 HIDDEN = "[hidden]"
 LINE_SECONDS = 10.0  # between two lines of progress
-LINE_SECONDS_VARIABLE = "_FIELDGATE_PROGRESS_SECONDS"  # for tests: another interval
 RETRY_SECONDS = 5.0  # between two messages about repeated requests
 _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
 
@@ -86,16 +83,14 @@ class Progress:
 
     def __init__(self, output: Output, unit: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.note = output.note
-        self.redraw: Callable[[int, int | None], object] = lambda *_: None
+        self.redraw: Callable[[int, int | None], object] = self._print_line
         self._unit = unit
-        self._done = self._retries = 0
-        self._total: int | None = None
+        self._retries = 0
         self._clock = clock
-        self._began = clock()
+        self._began = self._last_line = clock()
         self._last_retry_message: float | None = None
 
     def update(self, done: int, total: int | None) -> None:
-        self._done, self._total = done, total
         self.redraw(done, total)
 
     def on_retry(self, notice: RetryNotice) -> None:
@@ -107,10 +102,14 @@ class Progress:
             reason = notice.reason.rstrip(".")
             self.note(f"{reason}. Trying again in {notice.pause:.1f} s (attempt {notice.attempt} failed).")
 
-    def line(self) -> str:
-        total = "" if self._total is None else f" of {self._total}"
+    def _print_line(self, done: int, total: int | None) -> None:
+        now = self._clock()
+        if now - self._last_line < LINE_SECONDS:
+            return
+        self._last_line = now
+        of_total = "" if total is None else f" of {total}"
         retries = f", {self._retries} requests repeated" if self._retries else ""
-        return f"{self._clock() - self._began:.0f} s: {self._done}{total} {self._unit}{retries}"
+        self.note(f"{now - self._began:.0f} s: {done}{of_total} {self._unit}{retries}")
 
 
 @contextmanager
@@ -118,32 +117,12 @@ def show_progress(output: Output, unit: str, *, is_quiet: bool = False) -> Itera
     """Show progress while the block runs. Retries are also reported with `is_quiet`."""
     progress = Progress(output, unit)
     if is_quiet:
-        yield progress
+        progress.redraw = lambda *_: None
     elif sys.stderr.isatty() and find_spec("rich") is not None:  # the extra `cli`
         with _bar(progress, output, unit):
             yield progress
-    else:
-        with _lines(progress):
-            yield progress
-
-
-@contextmanager
-def _lines(progress: Progress) -> Iterator[None]:
-    """Print lines from a thread: the command may be waiting, or busy."""
-    interval = float(os.environ.get(LINE_SECONDS_VARIABLE) or LINE_SECONDS)
-    ended = threading.Event()
-
-    def print_lines() -> None:
-        while not ended.wait(interval):
-            progress.note(progress.line())
-
-    thread = threading.Thread(target=print_lines, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+        return
+    yield progress
 
 
 @contextmanager

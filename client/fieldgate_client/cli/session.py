@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fieldgate_client.cli.exit_codes import describe_error
 from fieldgate_client.cli.output import Output
 from fieldgate_client.cli.stored_servers import (
-    ChosenServer,
+    StoredServer,
     StoredServers,
     choose_server,
     config_file,
@@ -20,8 +20,8 @@ from fieldgate_client.cli.stored_servers import (
 )
 from fieldgate_client.client import Client
 from fieldgate_client.connection import ConnectionOptions, RetryNotice
-from fieldgate_client.list_query import DEFAULT_CONCURRENCY, DEFAULT_PAGE_SIZE
 from fieldgate_client.retries import RetryPolicy
+from fieldgate_client.walk import DEFAULT_CONCURRENCY, DEFAULT_PAGE_SIZE
 
 SHORT_RETRIES = 2  # of commands that a person waits for
 LONG_RETRIES = 7
@@ -55,7 +55,7 @@ class Session:
             self.output.note(f"Warning: others can read the tokens in {file}. Run: chmod 600 {file}")
         return servers
 
-    def choose_server(self, url: str = "") -> ChosenServer:
+    def choose_server(self, url: str = "") -> StoredServer:
         if note := unused_token_note():
             self.output.note(f"Warning: {note}")
         options = self.options
@@ -78,7 +78,7 @@ class Session:
             options=ConnectionOptions(
                 retries=RetryPolicy(attempts=1 + (SHORT_RETRIES if retries is None else retries)),
                 max_concurrent=max(MAX_CONCURRENT_REQUESTS, concurrency),
-                on_retry=on_retry or self._note_retry,
+                on_retry=on_retry,  # otherwise they are logged, which prints them
             ),
         )
 
@@ -90,9 +90,6 @@ class Session:
         for line in others:
             self.output.note(line)
         return code
-
-    def _note_retry(self, notice: RetryNotice) -> None:
-        self.output.note(f"{notice.reason.rstrip('.')}. Trying again in {notice.pause:.1f} s.")
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
@@ -106,6 +103,16 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
         FILES,
     )
     group.add_argument("--language", metavar="CODE", help="language of names and messages, such as fr")
+
+
+def add_retries_option(parser: argparse._ActionsContainer, default: int) -> None:
+    parser.add_argument(
+        "--retries",
+        type=whole_number(0, 50),
+        default=default,
+        metavar="N",
+        help=f"how often a failed request is repeated, default {default}",
+    )
 
 
 def completes(action: argparse.Action, kind: object) -> None:

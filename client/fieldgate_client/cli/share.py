@@ -14,11 +14,10 @@ from fieldgate_client.cli.session import FILES, Command, Session, add_server_opt
 from fieldgate_client.client import Client
 from fieldgate_client.errors import UnsupportedByServer
 from fieldgate_client.server_url import last_path_segment
-from fieldgate_client.sharing_records import SharingResult
+from fieldgate_client.sharing import SharingResult
 from fieldgate_client.terminal_text import clean_line
 
 COLUMNS = ("asset", "user", "permission")
-ASSET_TYPES = ["survey", "template", "block", "question", "collection", "empty"]
 
 
 class Grant(NamedTuple):
@@ -162,49 +161,14 @@ def explain(session: Session) -> int:
     return ExitCode.OK
 
 
-def _add_permissions_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what if", "Several permissions are separated by commas.")
-    group.add_argument(
-        "--what-if", nargs="?", const="", metavar="PERMISSIONS", help="assign these; or use --assign and --remove"
-    )
-    group.add_argument("--assign", metavar="PERMISSIONS", help="the same as --what-if PERMISSIONS")
-    group.add_argument("--remove", metavar="PERMISSIONS", help="remove these, which is done first")
-    group.add_argument("--held", metavar="PERMISSIONS", help="what the user holds before")
-    group.add_argument("--asset-type", choices=ASSET_TYPES, help="default: survey")
-    add_server_options(parser)
-
-
 def show_permissions(session: Session) -> int:
-    options = session.options
-    assign = [*comma_list(options.what_if or ""), *comma_list(options.assign or "")]
-    remove, held = comma_list(options.remove or ""), comma_list(options.held or "")
-    is_what_if = options.what_if is not None or assign or remove or held or options.asset_type
-    if is_what_if and not (assign or remove):
-        raise UsageError("Name permissions: --what-if PERMISSIONS, or --remove PERMISSIONS.")
     with session.open_client() as client:
-        if is_what_if:
-            _print_what_if(session, client, held, assign, remove)
-        else:
-            _print_catalogue(session, client)
-    return ExitCode.OK
-
-
-def _print_catalogue(session: Session, client: Client) -> None:
-    rows = [
-        [each.codename, _codenames(each.implied), _codenames(each.contradictory), each.name or ""]
-        for each in client.permissions()
-    ]
+        rows = [
+            [each.codename, _codenames(each.implied), _codenames(each.contradictory), each.name or ""]
+            for each in client.permissions()
+        ]
     session.output.print_table(["permission", "implies", "contradicts", "name"], rows)
-
-
-def _print_what_if(session: Session, client: Client, held: list[str], assign: list[str], remove: list[str]) -> None:
-    found = client.what_if(held, assign, remove, asset_type=session.options.asset_type or "")
-    if found.effects:
-        rows = [[each.effect, last_path_segment(each.permission), each.why or each.message] for each in found.effects]
-        session.output.print_table(["effect", "permission", "why"], rows)
-    else:
-        session.output.print("Nothing changes.")
-    session.output.print(f"Held afterwards: {', '.join(found.codenames) or 'nothing'}")
+    return ExitCode.OK
 
 
 def _codenames(urls: Iterable[str]) -> str:
@@ -238,17 +202,12 @@ examples:
     run=explain,
 )
 PERMISSIONS = Command(
-    summary="list permissions, and try what assigning them does",
-    description="""\
-List all permissions, with what each implies and contradicts. With --what-if, show what
-assigning and removing permissions would do to a user who holds others, without any
-asset and without changing anything.""",
+    summary="list permissions",
+    description="List all permissions, with what each implies and contradicts.",
     examples="""\
 examples:
   %(prog)s
-  %(prog)s --what-if view_submissions --held partial_submissions
-  %(prog)s --what-if --held manage_asset --remove view_submissions
 """,
-    add_arguments=_add_permissions_arguments,
+    add_arguments=add_server_options,
     run=show_permissions,
 )

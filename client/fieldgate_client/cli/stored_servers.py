@@ -17,7 +17,7 @@ import msgspec
 
 from fieldgate_client.cli.exit_codes import UsageError
 from fieldgate_client.errors import FieldgateError
-from fieldgate_client.server_url import parse_list_url, parse_server_url
+from fieldgate_client.server_url import origin, parse_list_url, parse_server_url
 
 FOLDER = "fieldgate-client"
 FILE = "servers.json"
@@ -67,18 +67,8 @@ class StoredServers(msgspec.Struct):
 
 def is_below(url: str, server: str) -> bool:
     """Whether a URL is on this server, and in its folder if it has one."""
-    wanted, base = urlsplit(url), urlsplit(server)
-    if (wanted.scheme, wanted.hostname, _port(wanted.scheme, wanted.port)) != (
-        base.scheme,
-        base.hostname,
-        _port(base.scheme, base.port),
-    ):
-        return False
-    return f"{wanted.path.rstrip('/')}/".startswith(f"{base.path.rstrip('/')}/")
-
-
-def _port(scheme: str, port: int | None) -> int | None:
-    return port or {"http": 80, "https": 443}.get(scheme)
+    path, folder = urlsplit(url).path.rstrip("/"), urlsplit(server).path.rstrip("/")
+    return origin(url) == origin(server) and f"{path}/".startswith(f"{folder}/")
 
 
 def config_file(environment: Mapping[str, str] = os.environ) -> Path:
@@ -133,14 +123,6 @@ def is_readable_by_others(file: Path) -> bool:
         return False
 
 
-class ChosenServer(msgspec.Struct, frozen=True):
-    url: str
-    token: str
-
-    def __repr__(self) -> str:
-        return f"<ChosenServer {self.url}>"
-
-
 def choose_server(
     servers: StoredServers,
     *,
@@ -148,7 +130,7 @@ def choose_server(
     name: str = "",
     token_file: str = "",
     environment: Mapping[str, str] = os.environ,
-) -> ChosenServer:
+) -> StoredServer:
     """Choose by the URL if there is one; a name must then belong to it."""
     own_url = environment.get("FIELDGATE_URL", "").strip()
     chosen, stored = "", None
@@ -177,12 +159,12 @@ def choose_server(
             "Lists and forms can also be given as a whole URL."
         )
     if token_file:
-        return ChosenServer(chosen, read_token(token_file))
+        return StoredServer(chosen, read_token(token_file))
     if not name and own_url and is_below(url or chosen, parse_server_url(own_url)):
         token = environment.get("FIELDGATE_TOKEN", "").strip()
         if token:
-            return ChosenServer(chosen, check_token(token, "FIELDGATE_TOKEN"))
-    return ChosenServer(chosen, stored.token if stored else "")
+            return StoredServer(chosen, check_token(token, "FIELDGATE_TOKEN"))
+    return StoredServer(chosen, stored.token if stored else "")
 
 
 def unused_token_note(environment: Mapping[str, str] = os.environ) -> str:

@@ -49,9 +49,10 @@ def write_xlsx(table: Table, file: BinaryIO) -> None:
         sheet = workbook.add_worksheet(SHEET_NAME)
         try:
             _write_header(workbook, sheet, columns, table)
-            cells = _CellWriter(workbook, sheet)
+            formats = [workbook.add_format({"num_format": each}) for each in (DATE_FORMAT, TIME_FORMAT)]
             for number, row in enumerate(table.rows(), start=1):
-                cells.write_row(number, row, columns, times)
+                for place, name in enumerate(columns):
+                    _write_cell(sheet, number, place, row.get(name), formats if name in times else None)
             workbook.close()
         finally:
             sheet._opt_close()  # its temporary file, after an error
@@ -70,30 +71,21 @@ def _write_header(workbook: Any, sheet: Any, columns: list[str], table: Table) -
             sheet.write_string(0, place, cell_text(name), bold)
 
 
-class _CellWriter:
-    def __init__(self, workbook: Any, sheet: Any) -> None:
-        self._sheet = sheet
-        self._date_format = workbook.add_format({"num_format": DATE_FORMAT})
-        self._time_format = workbook.add_format({"num_format": TIME_FORMAT})
-
-    def write_row(self, number: int, row: Row, columns: Sequence[str], times: set[str]) -> None:
-        sheet = self._sheet
-        for place, name in enumerate(columns):
-            cell: Cell = row.get(name)
-            if cell is None or cell == "":
-                continue
-            if isinstance(cell, str):
-                if name in times and (time := excel_time(cell)):
-                    is_date = len(cell) == DATE_CHARS
-                    sheet.write_datetime(number, place, time, self._date_format if is_date else self._time_format)
-                else:
-                    sheet.write_string(number, place, cell_text(cell))
-            elif isinstance(cell, bool):
-                sheet.write_boolean(number, place, cell)
-            elif -_MAX_EXACT < cell < _MAX_EXACT:
-                sheet.write_number(number, place, cell)
-            else:
-                sheet.write_string(number, place, str(cell))
+def _write_cell(sheet: Any, row: int, place: int, cell: Cell, time_formats: list[Any] | None) -> None:
+    """The formats of a date and of a time are given for columns of times."""
+    if cell is None or cell == "":
+        return
+    if isinstance(cell, str):
+        if time_formats and (time := excel_time(cell)):
+            sheet.write_datetime(row, place, time, time_formats[len(cell) != DATE_CHARS])
+        else:
+            sheet.write_string(row, place, cell_text(cell))
+    elif isinstance(cell, bool):
+        sheet.write_boolean(row, place, cell)
+    elif -_MAX_EXACT < cell < _MAX_EXACT:
+        sheet.write_number(row, place, cell)
+    else:
+        sheet.write_string(row, place, str(cell))
 
 
 def time_columns(table: Table, columns: Sequence[str]) -> set[str]:
@@ -125,12 +117,8 @@ def cell_text(text: str) -> str:
     """Text as a cell can have it."""
     if not text.isascii() or not text.isprintable():
         text = _REFUSED.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
-    if len(text) > MAX_CELL_UNITS // 2 and _units(text) > MAX_CELL_UNITS:
+    if len(text) > MAX_CELL_UNITS // 2 and len(text.encode("utf-16-le")) > 2 * MAX_CELL_UNITS:
         note = f" [cut: the text has {len(text):,} characters]"
         kept = text.encode("utf-16-le")[: 2 * (MAX_CELL_UNITS - len(note))]
         text = kept.decode("utf-16-le", errors="ignore") + note
     return text
-
-
-def _units(text: str) -> int:
-    return len(text.encode("utf-16-le")) // 2

@@ -10,15 +10,18 @@ from fieldgate_client.connection import RetryNotice
 NOTICE = RetryNotice("https://field.example/ answered 503", 1, 2.0)
 
 
-def test_line() -> None:
+def test_a_line_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
     now = 100.0
     progress = Progress(Output("x"), "records", lambda: now)
-    assert progress.line() == "0 s: 0 records"
-    now = 112.4
-    progress.update(1000, 1952)
-    assert progress.line() == "12 s: 1000 of 1952 records"
-    progress.on_retry(NOTICE)
-    assert progress.line() == "12 s: 1000 of 1952 records, 1 requests repeated"
+    for time, line in (
+        (101.0, ""),
+        (112.4, "12 s: 1000 of 1952 records\n"),
+        (113.0, ""),
+        (123.0, "23 s: 1000 of 1952 records\n"),
+    ):
+        now = time
+        progress.update(1000, 1952)
+        assert capsys.readouterr().err == line
 
 
 def test_retries_are_reported_but_do_not_flood(capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,15 +46,6 @@ def test_token_that_the_server_repeats_is_hidden(run: RunClient, config: Path) -
         assert done.err.splitlines()[-1].endswith("second line (status 400)"), "on one line"
 
 
-def test_token_does_not_follow_redirects_to_others(run: RunClient, config: Path) -> None:
-    body: dict[str, Any] = {"count": 0, "next": None, "previous": None, "results": []}
-    with StandIn(200, body) as other, StandIn(302, {}, Location=f"{other.base_url}/api/v2/event/") as server:
-        save_servers(config, StoredServers("x", {"x": StoredServer(server.base_url, TOKEN)}))
-        run("fetch", "event/", "--out", "-")
-        assert server.credentials == [f"Token {TOKEN}"]
-        assert set(other.credentials) <= {None}
-
-
 def test_stored_token_is_for_its_server_only(run: RunClient, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     body: dict[str, Any] = {"count": 0, "next": None, "previous": None, "results": []}
     with StandIn(200, body) as other, StandIn(200, body) as own:

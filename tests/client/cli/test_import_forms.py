@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from fieldgate_client.cli.exit_codes import ExitCode, UsageError
-from fieldgate_client.cli.import_forms import find_forms, worst_code
+from fieldgate_client.cli.exit_codes import UsageError
+from fieldgate_client.cli.import_forms import find_forms
 
 from tests.client.cli.conftest import DemoServer, RunClient
 from tests.imports.workbooks import xlsx
@@ -53,29 +53,6 @@ def test_folder_goes_on_after_a_form_with_problems(run: RunClient, logged_in: De
     assert done.err.startswith(f"fieldgate-client import: error: {forms / 'empty.xlsx'}")
 
 
-def test_hostile_texts(run: RunClient, logged_in: DemoServer, tmp_path: Path) -> None:
-    """Names of files and texts of forms come back in messages."""
-    file = tmp_path / "a\u202eb\x9b31m.csv"
-    file.write_text("type,name,label\nflo\x9b2Jrb,a,A\n")
-    done = run("import", file)
-    assert done.code == 6
-    assert "\x9b" not in done.out + done.err
-    assert "\u202e" not in done.out + done.err
-
-
-def test_not_logged_in(run: RunClient, demo_server: DemoServer, forms: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FIELDGATE_URL", demo_server.url)
-    done = run("import", forms / "good.xlsx")
-    assert (done.code, done.out) == (3, "")
-    assert f"Log in with: fieldgate-client login {demo_server.url}" in done.err
-
-
-def test_asset_that_is_not_there(run: RunClient, logged_in: DemoServer, forms: Path) -> None:
-    done = run("import", forms / "good.xlsx", "--into", "a" + "2" * 21)
-    assert done.code == 1
-    assert "request " in done.err
-
-
 def test_folders(forms: Path, tmp_path: Path) -> None:
     for name in (".~lock.good.xlsx#", "~$good.xlsx", ".hidden.xlsx", "notes.txt", "more.CSV"):
         (forms / name).write_text("x")
@@ -87,18 +64,3 @@ def test_folders(forms: Path, tmp_path: Path) -> None:
     for wrong in ("empty", "none"):
         with pytest.raises(UsageError):
             find_forms([str(tmp_path / wrong)])
-
-
-def test_one_file_for_one_destination(run: RunClient, forms: Path) -> None:
-    for option in ("--into", "--name"):
-        done = run("import", forms, option, "x")
-        assert (done.code, done.err) == (
-            2,
-            "fieldgate-client import: error: --into and --name need exactly one file.\n",
-        )
-
-
-def test_worst_code() -> None:
-    assert worst_code([ExitCode.OK, ExitCode.PROBLEMS]) == ExitCode.PROBLEMS
-    assert worst_code([ExitCode.FAILED, ExitCode.PROBLEMS]) == ExitCode.FAILED
-    assert worst_code([ExitCode.OK]) == ExitCode.OK

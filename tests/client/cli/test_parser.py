@@ -4,19 +4,10 @@ import subprocess
 import sys
 
 import pytest
-from fieldgate_client import __version__
-from fieldgate_client.cli import main
+from fieldgate_client.cli import COMMANDS, main
 from fieldgate_client.cli.exit_codes import EXIT_CODES_HELP
-from fieldgate_client.cli.parser import COMMANDS
 
 from tests.client.cli.conftest import RunClient
-
-
-def test_python_m() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "fieldgate_client", "--version"], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout) == (0, f"fieldgate-client {__version__}\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -68,7 +59,7 @@ def test_completion_without_the_extra(run: RunClient, monkeypatch: pytest.Monkey
 def test_completion_in_bash(run: RunClient, tmp_path: object) -> None:
     """What bash offers for the beginning of a line."""
     script = run("completion", "bash").out
-    lines = {"fieldgate-client fe": "fetch", "fieldgate-client import --wa": "--watch"}
+    lines = {"fieldgate-client fe": "fetch", "fieldgate-client import --int": "--into"}
     for line, expected in lines.items():
         words = line.split(" ")
         ask = (

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 from fieldgate_client.cli.exit_codes import UsageError
-from fieldgate_client.cli.share import Grant, group_rows, read_rows
+from fieldgate_client.cli.share import group_rows, read_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -100,15 +100,6 @@ def test_grouping_keeps_exactly_the_rows(rows: list[tuple[str, str, str]]) -> No
     assert sorted(flat) == sorted(set(rows))
 
 
-def test_users_with_the_same_permissions_share_a_request() -> None:
-    rows = [("a", "x", "view"), ("a", "y", "change"), ("a", "y", "view"), ("a", "z", "view"), ("b", "x", "view")]
-    assert group_rows(rows) == [
-        Grant("a", ("x", "z"), ("view",)),
-        Grant("a", ("y",), ("change", "view")),
-        Grant("b", ("x",), ("view",)),
-    ]
-
-
 def test_permissions(run: RunClient, logged_in: DemoServer) -> None:
     done = run("permissions", "--language", "fr")
     header, *rows = done.out.splitlines()
@@ -116,21 +107,3 @@ def test_permissions(run: RunClient, logged_in: DemoServer) -> None:
     assert len(rows) == 10
     assert rows[1].split()[:2] == ["change_asset", "view_asset"]
     assert "Peut modifier" in rows[1]
-
-
-def test_what_if(run: RunClient, logged_in: DemoServer) -> None:
-    done = run("permissions", "--what-if", "view_submissions", "--held", "partial_submissions")
-    header, *rows, last = done.out.splitlines()
-    assert header.split() == ["effect", "permission", "why"]
-    assert {tuple(row.split()[:2]) for row in rows} == {
-        ("granted", "view_submissions"),
-        ("removed", "partial_submissions"),
-    }
-    assert last == "Held afterwards: view_asset, view_submissions"
-    same = run("permissions", "--what-if", "--held", "view_asset", "--assign", "view_asset")
-    assert same.out == "Nothing changes.\nHeld afterwards: view_asset\n"
-    wrong = run("permissions", "--what-if", "view_asset", "--held", "florb")
-    assert wrong.code == 1
-    assert "florb" in wrong.err
-    for arguments in (["--what-if"], ["--held", "view_asset"], ["--asset-type", "block"]):
-        assert run("permissions", *arguments).code == 2

@@ -1,24 +1,116 @@
-"""The file with servers and tokens."""
+"""Which server a command talks to, and with which token; the file that they are stored in."""
 
 import os
 import stat
 from pathlib import Path
 
 import pytest
+from fieldgate_client import InvalidURL
 from fieldgate_client.cli.exit_codes import UsageError
 from fieldgate_client.cli.stored_servers import (
     StoredServer,
     StoredServers,
-    config_file,
+    check_token,
+    choose_server,
     is_below,
     is_readable_by_others,
     load_servers,
+    read_token,
     save_servers,
+    unused_token_note,
 )
 from fieldgate_client.errors import FieldgateError
+from hypothesis import given
+from hypothesis import strategies as st
 
+SERVERS = StoredServers(
+    "field",
+    {
+        "field": StoredServer("https://field.example", "field-token"),
+        "kobo": StoredServer("https://kobo.example/k", "kobo-token"),
+    },
+)
 FIELD = StoredServer("https://field.example", "secret-1", "amina")
 KOBO = StoredServer("https://host.example/kobo", "secret-2")
+ENVIRONMENT = {"FIELDGATE_URL": "https://env.example/", "FIELDGATE_TOKEN": " env-token\n"}
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "expected"),
+    [
+        ({}, {}, ("https://field.example", "field-token")),
+        ({"name": "kobo"}, {}, ("https://kobo.example/k", "kobo-token")),
+        ({"name": "kobo"}, ENVIRONMENT, ("https://kobo.example/k", "kobo-token")),
+        ({}, ENVIRONMENT, ("https://env.example", "env-token")),
+        ({}, {"FIELDGATE_URL": "https://field.example"}, ("https://field.example", "field-token")),
+        ({"url": "https://env.example/api/v2/event/"}, ENVIRONMENT, ("https://env.example", "env-token")),
+        ({"url": "https://field.example/api/v2/event/"}, ENVIRONMENT, ("https://field.example", "field-token")),
+        ({"url": "https://other.example/api/v2/event/"}, ENVIRONMENT, ("https://other.example", "")),
+        ({"url": "http://field.example/api/v2/event/"}, {}, ("http://field.example", "")),
+        ({"url": "https://kobo.example/k/api/v2/assets/"}, {}, ("https://kobo.example/k", "kobo-token")),
+        ({"url": "https://kobo.example/api/v2/assets/"}, {}, ("https://kobo.example", "")),
+    ],
+)
+def test_choice(options: dict[str, str], environment: dict[str, str], expected: tuple[str, str]) -> None:
+    chosen = choose_server(SERVERS, **options, environment=environment)
+    assert (chosen.url, chosen.token) == expected
+    assert "token" not in repr(chosen)
+
+
+HOSTS = st.sampled_from(["field.example", "kobo.example", "env.example", "evil.example", "field.example.evil.example"])
+URLS = st.builds(
+    "{}://{}{}{}api/v2/event/".format,
+    st.sampled_from(["http", "https"]),
+    HOSTS,
+    st.sampled_from(["", ":443", ":80", ":8443"]),
+    st.sampled_from(["/", "/k/", "/kk/"]),
+)
+
+
+@given(URLS, st.sampled_from([{}, ENVIRONMENT]))
+def test_a_token_is_only_for_its_server(url: str, environment: dict[str, str]) -> None:
+    chosen = choose_server(SERVERS, url=url, environment=environment)
+    owner = {each.token: each.url for each in SERVERS.servers.values()} | {"env-token": "https://env.example", "": url}
+    assert is_below(url, owner[chosen.token])
+    assert is_below(url, chosen.url)
+
+
+def test_wrong_choices() -> None:
+    with pytest.raises(InvalidURL, match="in its path"):
+        choose_server(SERVERS, url="https://kobo.example/k/../api/v2/event/", environment={})
+    with pytest.raises(UsageError, match="not on the server kobo"):
+        choose_server(SERVERS, url="https://evil.example/api/v2/", name="kobo", environment={})
+    with pytest.raises(UsageError, match="no server named 'nope'"):
+        choose_server(SERVERS, name="nope", environment={})
+    with pytest.raises(UsageError, match="No server is chosen"):
+        choose_server(StoredServers(), environment={})
+
+
+def test_token_without_a_server_is_not_used() -> None:
+    alone = {"FIELDGATE_TOKEN": "x"}
+    assert "set FIELDGATE_URL" in unused_token_note(alone)
+    assert not unused_token_note(ENVIRONMENT)
+    assert choose_server(SERVERS, name="kobo", environment=alone).token == "kobo-token"
+    with pytest.raises(UsageError, match="Set FIELDGATE_URL"):  # it would go on as another user
+        choose_server(SERVERS, environment=alone)
+
+
+def test_token_file(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("file-token\n")
+    chosen = choose_server(SERVERS, url="https://new.example/", token_file=str(file), environment=ENVIRONMENT)
+    assert (chosen.url, chosen.token) == ("https://new.example", "file-token")
+    file.write_bytes(b"\xff\xfe")
+    for wrong in (file, tmp_path, tmp_path / "none"):
+        with pytest.raises(FieldgateError, match="cannot be read"):
+            read_token(str(wrong))
+
+
+@pytest.mark.parametrize("token", ["", "two words", "a\r\nX-Evil: 1", "ключ", "tab\t"])
+def test_not_a_token(token: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        check_token(token, "The token")
+    assert not token or token not in str(raised.value), "what it holds may be a secret"
 
 
 def test_stored_file_is_private_and_complete(tmp_path: Path) -> None:
@@ -37,15 +129,6 @@ def test_stored_file_is_private_and_complete(tmp_path: Path) -> None:
     assert load_servers(file) == servers
     assert servers.default == "field"
     assert [each.name for each in file.parent.iterdir()] == [file.name]
-
-
-def test_a_readable_file_is_replaced_by_a_private_one(tmp_path: Path) -> None:
-    file = tmp_path / "servers.json"
-    file.write_text("{}")
-    file.chmod(0o644)
-    assert is_readable_by_others(file)
-    save_servers(file, StoredServers())
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_link_in_place_of_the_temporary_file_is_not_followed(tmp_path: Path) -> None:
@@ -69,24 +152,6 @@ def test_missing_and_damaged_files(tmp_path: Path) -> None:
         save_servers(damaged / "servers.json", StoredServers())
 
 
-def test_tokens_are_not_in_the_representation() -> None:
-    assert "secret" not in repr(StoredServers("field", {"field": FIELD}))
-
-
-def test_removing_the_default(tmp_path: Path) -> None:
-    servers = StoredServers()
-    servers.add("a", FIELD)
-    servers.add("b", KOBO)
-    servers.remove("a")
-    assert servers.default == "b", "the only one left"
-    servers.add("a", FIELD)
-    servers.add("c", FIELD)
-    servers.remove("b")
-    assert servers.default == "", "two are left: the user chooses"
-    with pytest.raises(UsageError, match=r"no server named 'b'.*a, c"):
-        servers.remove("b")
-
-
 @pytest.mark.parametrize(
     ("url", "server", "expected"),
     [
@@ -105,20 +170,3 @@ def test_removing_the_default(tmp_path: Path) -> None:
 )
 def test_url_on_a_server(url: str, server: str, expected: bool) -> None:
     assert is_below(url, server) is expected
-
-
-def test_the_longest_path_wins() -> None:
-    servers = StoredServers("", {"root": StoredServer("https://host.example", "secret-3"), "kobo": KOBO})
-    assert servers.at("https://host.example/kobo/api/v2/assets/") == KOBO
-    assert servers.at("https://host.example/api/v2/assets/") == servers.servers["root"]
-    assert servers.at("https://other.example/") is None
-
-
-def test_folder_of_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert config_file({"XDG_CONFIG_HOME": "/x"}) == Path("/x/fieldgate-client/servers.json")
-    monkeypatch.setattr("sys.platform", "linux")
-    assert config_file({}) == Path.home() / ".config/fieldgate-client/servers.json"
-    monkeypatch.setattr("sys.platform", "darwin")
-    assert config_file({}) == Path.home() / "Library/Application Support/fieldgate-client/servers.json"
-    monkeypatch.setattr("sys.platform", "win32")
-    assert config_file({"APPDATA": "/r"}) == Path("/r/fieldgate-client/servers.json")

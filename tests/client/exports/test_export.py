@@ -5,23 +5,16 @@ import csv
 import io
 import json
 import sys
-import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import httpx
-import msgspec
 import openpyxl
 import pyarrow.parquet
 import pytest
 from fieldgate_client import AsyncClient, MissingExtra
 from fieldgate_client.connection import ConnectionOptions
-from fieldgate_client.errors import FieldgateError, InvalidRequest, UnexpectedResponse
-from fieldgate_client.exports import arrow, csv_file
-from fieldgate_client.exports.csv_file import write_csv
-from fieldgate_client.exports.table import Table
-from fieldgate_client.exports.xlsx import write_xlsx
+from fieldgate_client.errors import FieldgateError, InvalidRequest
 from fieldgate_client.records import Event
 
 from fieldgate.events.store import EventStore
@@ -92,46 +85,17 @@ async def test_every_record_is_in_the_file(format_: str, tmp_path: Path) -> None
         assert (tmp_path / f"async.{format_}").read_bytes() == path.read_bytes()
 
 
-async def test_data_frames() -> None:
-    server = RecordServer({EVENTS: RECORDS}, max_limit=10)
-    with server.client() as client:
-        frame, other = client.events().to_pandas(), client.events().to_polars()
-        nested, other_nested = client.events().to_pandas(flatten=False), client.events().to_polars(flatten=False)
-    async with server.async_client() as async_client:
-        assert (await async_client.events().to_pandas()).equals(frame)
-        assert (await async_client.events().to_polars()).equals(other)
-        assert len(await async_client.events()[:3].to_pandas(flatten=False)) == 3
-    expected = [record["id"] for record in RECORDS]
-    assert [*frame["id"]] == [*other["id"]] == [*nested["id"]] == [*other_nested["id"]] == expected
-    assert [*frame["unknown_to_the_client.kept"]] == expected
-    assert nested["countries"][2] == other_nested["countries"].to_list()[2] == [CHAD, KENYA]
-
-
 @pytest.mark.parametrize("format_", FORMATS)
-async def test_a_failed_walk_leaves_no_file(format_: str, tmp_path: Path) -> None:
+def test_a_failed_walk_leaves_no_file(format_: str, tmp_path: Path) -> None:
     path = tmp_path / f"events.{format_}"
-    for is_async in (False, True):
-        for before in (None, b"before"):
-            path.unlink(missing_ok=True)
-            if before is not None:
-                path.write_bytes(before)
-            server = RecordServer({EVENTS: RECORDS, COUNTRIES: []}, max_limit=10, fails_from=2)
-            with pytest.raises(InvalidRequest):
-                if is_async:
-                    async with server.async_client() as async_client:
-                        await getattr(async_client.events(), f"to_{format_}")(path)
-                else:
-                    with server.client() as client:
-                        getattr(client.events(), f"to_{format_}")(path)
-            assert names_in(tmp_path) == ([path.name] if before else [])
-            assert before is None or path.read_bytes() == before
-
-
-def test_a_target_that_cannot_be_written_costs_no_request(tmp_path: Path) -> None:
-    server = RecordServer({EVENTS: RECORDS})
-    with server.client() as client, pytest.raises(FileNotFoundError):
-        client.events().to_csv(tmp_path / "missing" / "events.csv")
-    assert server.requests == []
+    for before in (None, b"before"):
+        if before is not None:
+            path.write_bytes(before)
+        server = RecordServer({EVENTS: RECORDS, COUNTRIES: []}, max_limit=10, fails_from=2)
+        with server.client() as client, pytest.raises(InvalidRequest):
+            getattr(client.events(), f"to_{format_}")(path)
+        assert names_in(tmp_path) == ([path.name] if before else [])
+        assert before is None or path.read_bytes() == before
 
 
 def test_an_interrupted_export_leaves_no_file(tmp_path: Path) -> None:
@@ -237,45 +201,6 @@ def test_places_of_submissions() -> None:
         features = client.list(path).to_geojson()["features"]
     assert [each["id"] for each in features] == [1, 2]
     assert [each["geometry"] for each in features] == [{"type": "Point", "coordinates": [18.5, 15]}, None]
-
-
-def make_table(records: int, tmp_path: Path) -> Table:
-    table = Table(Event, folder=str(tmp_path))
-    for start in range(0, records, 50):
-        table.write([msgspec.Raw(msgspec.json.encode(event(number))) for number in range(start, start + 50)])
-    return table
-
-
-def peak_bytes(write: Callable[[Table, BinaryIO], None], records: int, tmp_path: Path) -> int:
-    tracemalloc.start()
-    try:
-        with make_table(records, tmp_path) as table, (tmp_path / "file").open("wb") as file:
-            write(table, file)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("write", [write_csv, write_xlsx, arrow.write_parquet])
-def test_memory_does_not_grow_with_the_list(
-    write: Callable[[Table, BinaryIO], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(arrow, "ROWS_PER_BATCH", 100)
-    monkeypatch.setattr(csv_file, "ROWS_PER_WRITE", 100)
-    peak_bytes(write, 50, tmp_path)  # loads libraries
-    few, many = peak_bytes(write, 200, tmp_path), peak_bytes(write, 1500, tmp_path)
-    assert many < few * 1.25 + 100_000
-
-
-@pytest.mark.parametrize("text", [rb"\ud800", rb"a\udc00b", rb"\ud800\ud800"])
-@pytest.mark.parametrize("format_", FORMATS)
-def test_half_a_character_is_an_error(text: bytes, format_: str, tmp_path: Path) -> None:
-    """Lone surrogates are no text: no file can contain them."""
-    server = RecordServer({EVENTS: [b'{"id":1,"name":"%s"}' % text]})
-    with server.client() as client, pytest.raises(UnexpectedResponse):
-        getattr(client.events(), f"to_{format_}")(tmp_path / "file")
-    assert names_in(tmp_path) == []
 
 
 async def test_events_of_a_fieldgate_server(start: StartService, tmp_path: Path) -> None:

@@ -5,10 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 from fieldgate_client import ExportLimit
-from fieldgate_client.exports.columns import MAX_COLUMNS, Columns
 from fieldgate_client.exports.flatten import decode_record, flatten
-from hypothesis import example, given, settings
+from fieldgate_client.exports.table import MAX_COLUMNS
+from hypothesis import example, given
 from hypothesis import strategies as st
+
+from tests.client.exports.written import table_of
 
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()
@@ -59,7 +61,6 @@ def scalars_in(value: Any) -> list[str]:
 
 
 @given(records)
-@settings(max_examples=40)
 @example({"a": {"b.c": 1}, "a.b": {"c": 2}})
 def test_no_value_is_lost(record: dict[str, Any]) -> None:
     row = flatten(record)
@@ -72,47 +73,31 @@ def test_no_value_is_lost(record: dict[str, Any]) -> None:
         assert scalar in text or msgspec.json.encode(scalar).decode()[1:-1] in text
 
 
-@given(st.lists(records, max_size=4))
-@settings(max_examples=20)
-def test_every_value_has_a_column(several: list[dict[str, Any]]) -> None:
-    columns = Columns()
-    rows = [flatten(record) for record in several]
-    for row in rows:
-        columns.add(row)
-    ordered = columns.complete()
-    assert len({*ordered}) == len(ordered)
-    filled = {name for row in rows for name, cell in row.items() if cell is not None}
-    assert filled <= {*ordered} <= {name for row in rows for name in row}
+FLOOD = {"id": 1, "name": "Flood"}
 
 
-def test_columns_of_an_object_stay_together() -> None:
-    columns = Columns()
-    for record in ({"id": 1, "dtype": None, "end": 1}, {"id": 2, "dtype": {"id": 1, "name": "Flood"}, "end": 1}):
-        columns.add(flatten(record))
-    assert columns.complete() == ["id", "dtype.id", "dtype.name", "end"]
-    columns.add(flatten({"id": 3, "dtype": {"id": 1, "code": "x", "name": "Flood"}, "end": 1, "new": 2}))
-    assert columns.complete() == ["id", "dtype.id", "dtype.name", "dtype.code", "end", "new"]
-    columns = Columns()
-    columns.add(flatten({"id": 1, "dtype": {"id": 1}, "list": []}))
-    columns.add(flatten({"id": 2, "dtype": None, "list": [{"x": 1}]}))
-    assert columns.complete() == ["id", "dtype.id", "list.x"]
-
-
-def test_an_empty_field_keeps_its_column_unless_it_is_an_object_elsewhere() -> None:
-    columns = Columns({"id": 0, "appeals.id": 0, "appeals.code": 0})
-    columns.add(flatten({"id": 1, "appeals": [], "other": [], "text": None}))
-    assert columns.complete() == ["id", "appeals.id", "appeals.code", "other", "text"]
-    columns.add(flatten({"id": 1, "appeals": "a text", "other": {"x": None}}))
-    assert columns.complete() == ["id", "appeals", "other.x", "text"]
-    assert Columns({"id": 0, "name": 0}).complete() == ["id", "name"], "a list without records"
-    assert Columns().complete() == []
+@pytest.mark.parametrize(
+    ("several", "columns"),
+    [
+        ([{"id": 1, "dtype": None, "end": 1}, {"id": 2, "dtype": FLOOD}], ["id", "dtype.id", "dtype.name", "end"]),
+        (
+            [{"dtype": FLOOD, "end": 1}, {"dtype": {"id": 1, "code": "x"}, "new": 2}],
+            ["dtype.id", "dtype.name", "dtype.code", "end", "new"],
+        ),
+        ([{"dtype": {"id": 1}, "list": []}, {"dtype": None, "list": [{"x": 1}]}], ["dtype.id", "list.x"]),
+        ([{"id": 1, "other": [], "text": None}], ["id", "other", "text"]),
+        ([{"id": 1, "text": None}, {"id": 1, "text": {"x": None}}], ["id", "text.x"]),
+        ([], []),
+    ],
+)
+def test_columns_of_an_object_stay_together(several: list[dict[str, Any]], columns: list[str]) -> None:
+    with table_of(several) as table:
+        assert table.columns() == columns
 
 
 def test_the_number_of_columns_is_bounded() -> None:
-    columns = Columns()
-    columns.add({f"field {number}": 1 for number in range(MAX_COLUMNS)})
     with pytest.raises(ExportLimit, match="to_ndjson"):
-        columns.add({"one more": 1})
+        table_of([{f"field {number}": 1 for number in range(MAX_COLUMNS)}, {"one more": 1}])
 
 
 @pytest.mark.parametrize(

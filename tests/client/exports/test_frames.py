@@ -8,9 +8,8 @@ import polars
 import pytest
 from fieldgate_client.exports import arrow
 from fieldgate_client.exports.arrow import to_pandas, to_polars
-from fieldgate_client.exports.columns import expected_columns
 from fieldgate_client.records import Event
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.client.exports.hostile_records import HOSTILE
@@ -48,15 +47,6 @@ def test_pandas() -> None:
 
 
 @pytest.mark.usefixtures("batch_size")
-def test_pandas_with_nested_values() -> None:
-    frame: pandas.DataFrame = frame_of(to_pandas, EVENTS, Event, is_flat=False)
-    assert {*frame.columns} == {*EVENTS[0]}
-    assert frame["dtype"][0] == {"id": 12, "name": "Flood"}
-    assert frame["countries"][1] == EVENTS[1]["countries"]
-    assert str(frame["disaster_start_date"].dtype) == "datetime64[us, UTC]"
-
-
-@pytest.mark.usefixtures("batch_size")
 def test_polars() -> None:
     frame: polars.DataFrame = frame_of(to_polars, EVENTS, Event)
     time = polars.Datetime("us", "UTC")
@@ -72,14 +62,6 @@ def test_polars() -> None:
 
 
 @pytest.mark.usefixtures("batch_size")
-def test_polars_with_nested_values() -> None:
-    frame: polars.DataFrame = frame_of(to_polars, EVENTS, Event, is_flat=False)
-    assert frame.schema["dtype"] == polars.Struct({"id": polars.Int64, "name": polars.String})
-    assert frame["dtype"].to_list() == [record["dtype"] for record in EVENTS]
-    assert frame["countries"].to_list() == [record["countries"] for record in EVENTS]
-
-
-@pytest.mark.usefixtures("batch_size")
 def test_hostile_values() -> None:
     pandas_frame: pandas.DataFrame = frame_of(to_pandas, HOSTILE)
     polars_frame: polars.DataFrame = frame_of(to_polars, HOSTILE)
@@ -90,16 +72,6 @@ def test_hostile_values() -> None:
     nested: polars.DataFrame = frame_of(to_polars, HOSTILE, is_flat=False)
     assert nested["mixed"].to_list()[5:8] == ["[1,2]", '{"a":1}', "[]"], "JSON where no type fits all"
     assert nested["late"].to_list()[-3:] == [{"x": 1, "y": None}, {"x": 2, "y": [3, 4]}, None]
-
-
-@pytest.mark.parametrize("is_flat", [True, False])
-def test_no_records(is_flat: bool) -> None:
-    converters: tuple[Any, ...] = (to_pandas, to_polars)
-    for convert in converters:
-        frame = frame_of(convert, [], Event, is_flat=is_flat)
-        assert {*frame.columns} == expected_columns(Event, is_flat=is_flat).keys()
-        assert len(frame) == len(frame_of(convert, [], is_flat=is_flat)) == 0
-    assert str(frame_of(to_pandas, [], Event, is_flat=is_flat)["disaster_start_date"].dtype) == "datetime64[us, UTC]"
 
 
 @pytest.mark.usefixtures("batch_size")
@@ -139,7 +111,6 @@ values = st.recursive(
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), values), max_size=4))
-@settings(max_examples=20)
 def test_any_records(several: list[dict[str, Any]]) -> None:
     for is_flat in (True, False):
         polars_frame: polars.DataFrame = frame_of(to_polars, several, is_flat=is_flat)

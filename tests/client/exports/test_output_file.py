@@ -1,6 +1,5 @@
 """Files that appear when they are complete."""
 
-import io
 import os
 import stat
 from pathlib import Path
@@ -37,13 +36,6 @@ def test_nothing_is_left_after_a_failure(tmp_path: Path) -> None:
     assert (tmp_path / "old").read_text() == "before"
 
 
-def test_new_files_have_the_usual_permissions(tmp_path: Path) -> None:
-    output = OutputFile(tmp_path / "file")
-    output.commit()
-    (tmp_path / "usual").touch()
-    assert (tmp_path / "file").stat().st_mode == (tmp_path / "usual").stat().st_mode
-
-
 def test_links_stay_links(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "folder" / "file")
@@ -64,28 +56,6 @@ def test_devices_and_pipes_are_not_replaced(tmp_path: Path) -> None:
     assert os.read(reader, 10) == b"text"
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     os.close(reader)
-
-
-def test_file_objects_stay_open() -> None:
-    file = io.BytesIO()
-    output = OutputFile(file)
-    output.file.write(b"text")
-    output.commit()
-    output.discard()
-    assert file.getvalue() == b"text"
-
-
-def test_impossible_targets_fail_at_once(tmp_path: Path) -> None:
-    with pytest.raises(IsADirectoryError, match="is a folder"):
-        OutputFile(tmp_path)
-    with pytest.raises(FileNotFoundError):
-        OutputFile(tmp_path / "missing" / "file")
-
-
-def test_long_names(tmp_path: Path) -> None:
-    output = OutputFile(tmp_path / ("é" * 120))
-    output.commit()
-    assert len([*tmp_path.iterdir()]) == 1
 
 
 def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from fieldgate_client.exports.xlsx import MAX_WIDTH, MIN_WIDTH, excel_time, writ
 from fieldgate_client.records import Event
 from hypothesis import given
 from hypothesis import strategies as st
-from python_calamine import CalamineWorkbook
 
 from tests.client.exports.written import file_of
 
@@ -71,8 +70,3 @@ def test_any_time(time: datetime) -> None:
     """Excel has it, or it stays text."""
     found = excel_time(f"{time.isoformat()}Z")
     assert found == (time if datetime(1900, 3, 1) <= time <= datetime(9999, 12, 31, 23, 59, 59) else None)
-
-
-def test_other_readers() -> None:
-    rows = CalamineWorkbook.from_filelike(io.BytesIO(file_of(write_xlsx, RECORDS))).get_sheet_by_index(0).to_python()
-    assert rows[1][1] == datetime(2026, 10, 21, 11, 40, 45)

@@ -10,7 +10,6 @@ import random
 from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
-from types import TracebackType
 
 from tests.client.stand_ins.loopback_server import ServerThread, parse_headers, read_head
 
@@ -68,9 +67,7 @@ class FaultProxy:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._thread.stop()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -78,7 +75,8 @@ class FaultProxy:
         try:
             while request := await read_head(reader):
                 chance = self._chance(request)
-                kind = chance.choice(self._faults if chance.random() < self._rate else HARMLESS)
+                is_damaged = chance.random() < self._rate and self.happened  # a first answer of HTML is a wrong address
+                kind = chance.choice(self._faults if is_damaged else HARMLESS)
                 self.happened[kind] += 1
                 if not await self._answer(kind, request, upstream, writer, chance):
                     return

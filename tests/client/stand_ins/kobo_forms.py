@@ -13,12 +13,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from tests.client.stand_ins.kobo import INNER_ADDRESS, INNER_HOST, TOKEN, kobo_asset
 from tests.client.stand_ins.lenient_pages import KoboPages, page_of
 from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
 
-TOKEN = "0123456789abcdef0123456789abcdef01234567"
-INNER_HOST = "kpi.internal"
-INNER_ADDRESS = f"http://{INNER_HOST}"
 OWNER = "amina"
 IMPLIED = {
     "add_submissions": (),
@@ -36,10 +34,6 @@ IMPLIED = {
     "view_submissions": ("view_asset",),
 }
 PARTIAL = "partial_submissions"
-CONTRADICTORY = {
-    PARTIAL: ("view_submissions", "change_submissions", "delete_submissions", "validate_submissions", "manage_asset"),
-    **{f"{verb}_submissions": (PARTIAL,) for verb in ("change", "delete", "validate", "view")},
-}
 ASSIGNABLE = [codename for codename in IMPLIED if codename != "discover_asset"]  # on a survey
 OWNED = [codename for codename in ASSIGNABLE if codename != PARTIAL]
 RUNNING = ("created", "processing")  # what an import says before its result
@@ -157,8 +151,6 @@ class KoboForms:
             if user == OWNER:
                 return json_reply({"user": "Owner's permissions cannot be assigned explicitly"}, 400)
             for codename in {permission, *IMPLIED[permission]} & {*ASSIGNABLE}:
-                for other in CONTRADICTORY.get(codename, ()):
-                    held.pop((user, other), None)
                 held.setdefault((user, codename), f"p{len(held)}{codename}")
             created = self._assignment(uid, user, permission)
             return json_reply(created, 201, Location=created["url"])
@@ -177,8 +169,7 @@ class KoboForms:
     def _permission(codename: str) -> dict[str, Any]:
         url = f"{INNER_ADDRESS}/api/v2/permissions/"
         implied = [f"{url}{each}/" for each in IMPLIED[codename]]
-        others = [f"{url}{each}/" for each in CONTRADICTORY.get(codename, ())]
-        record = {"url": f"{url}{codename}/", "codename": codename, "implied": implied, "contradictory": others}
+        record = {"url": f"{url}{codename}/", "codename": codename, "implied": implied, "contradictory": []}
         return {**record, "name": f"Can {codename}"}
 
     @staticmethod
@@ -188,32 +179,13 @@ class KoboForms:
 
     def _assignment(self, uid: str, user: str, permission: str) -> dict[str, Any]:
         root = f"{INNER_ADDRESS}/api/v2"
-        record: dict[str, Any] = {
+        return {
             "url": f"{root}/assets/{uid}/permission-assignments/{self.held[uid][user, permission]}/",
             "user": f"{root}/users/{user}/",
             "permission": f"{root}/permissions/{permission}/",
             "label": permission,
         }
-        if permission == PARTIAL:
-            seen = {"url": f"{root}/permissions/view_submissions/", "filters": [{"_submitted_by": user}]}
-            record |= {"partial_permissions": [seen], "label": {"default": PARTIAL, "view_submissions": "View …"}}
-        return record
 
     @staticmethod
     def _asset(uid: str, name: str, asset_type: str) -> dict[str, Any]:
-        return {
-            "url": f"{INNER_ADDRESS}/api/v2/assets/{uid}/",
-            "uid": uid,
-            "name": name,
-            "asset_type": asset_type,
-            "kind": "asset",
-            "owner": f"{INNER_ADDRESS}/api/v2/users/{OWNER}/",
-            "owner__username": OWNER,
-            "summary": {"default_translation": False, "languages": []},
-            "date_created": "2026-01-01T00:00:00.123456Z",
-            "deployed_versions": {"count": 0, "next": None, "previous": None, "results": []},
-            "versions": {"count": 0, "next": None, "previous": None, "results": []},
-            "access_types": None,
-            "deployment__submission_count": None,
-            "permissions": [],
-        }
+        return kobo_asset(0, uid=uid, name=name, asset_type=asset_type, permissions=[])

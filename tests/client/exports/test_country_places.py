@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 from fieldgate_client.connection import Connection, ConnectionOptions
-from fieldgate_client.country_places import MAX_REQUESTS, read_country_positions
+from fieldgate_client.exports.geojson import MAX_REQUESTS, read_country_positions
 from fieldgate_client.retries import RetryPolicy
 
 POINT = {"type": "Point", "coordinates": [18.5, 15]}
