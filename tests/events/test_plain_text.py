@@ -57,4 +57,4 @@ def test_no_tag_is_left_and_no_word_is_lost(pieces: list[str]) -> None:
 @pytest.mark.parametrize("piece", ["<", "<div>", "<a ", "</p", "<!--", "<script", "&", "<style>", "&amp;lt;"])
 def test_long_hostile_text_ends(piece: str) -> None:
     """Each would take minutes or hours if the time grew with the square of the length."""
-    assert len(to_plain_text(piece * 1_000_000)) <= len(piece) * 1_000_000
+    assert len(to_plain_text(piece * 100_000)) <= len(piece) * 100_000
