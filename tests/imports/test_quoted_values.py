@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 import fieldgate.imports
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message, PluralMessage, translate
-from fieldgate.imports.messages import localize_messages, serialize_issues, serialize_message
+from fieldgate.i18n.messages import Message, translate
+from fieldgate.imports.messages import localize_messages, serialize_message
 from fieldgate.imports.quoted_values import QUOTED, UNQUOTED, quote_values
-from fieldgate.imports.xlsform.issues import Issue
 
 MISSING = Message(
     "There is no list {list} in sheet {sheet}. Add it there, or correct its name here.", list="missing", sheet="choices"
@@ -39,30 +38,6 @@ def test_marks_of_every_language(language: Language) -> None:
     text = shown(MISSING, language).replace(FIRST_ISOLATE, "").replace(END_OF_ISOLATE, "")
     assert QUOTES[language].format("missing") in text
     assert QUOTES[language].format("choices") in text
-
-
-def test_codes_and_places_stay_as_they_are() -> None:
-    stored = serialize_issues([Issue("unknown_list", MISSING, "survey", 7, "type")])
-    [problem] = localize_messages(Language.ARABIC, {"problems": stored})["problems"]
-    assert {key: problem[key] for key in ("sheet", "row", "column", "code")} == {
-        "sheet": "survey", "row": 7, "column": "type", "code": "unknown_list",
-    }  # fmt: skip
-
-
-def test_numbers_lists_and_sentences_are_not_quoted() -> None:
-    plural = PluralMessage(
-        "{count} question is named {name}. Rename it, so that it is clear which is meant.",
-        "{count} questions are named {name}. Rename them, so that it is clear which is meant.",
-        2,
-        name="age",
-    )
-    assert shown(plural, Language.ENGLISH).startswith("2 questions are named “age”.")
-    assert shown(Message("pyxform warns: {reason}", reason="It is odd."), Language.ENGLISH) == (
-        "pyxform warns: It is odd."
-    )
-    assert shown(Message("Enter all of {names}, or none of them.", names="a, b"), Language.ENGLISH) == (
-        "Enter all of a, b, or none of them."
-    )
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 from xml.etree import ElementTree
 
@@ -10,7 +9,7 @@ import httpx
 import pytest
 
 from tests.imports.xlsform.forms import GOOD, HEADER, LIST
-from tests.imports.xlsform.workbooks import Rows, rich_text_xlsx, xlsx
+from tests.imports.xlsform.workbooks import Rows, xlsx
 from tests.processes import TIMEOUT_SECONDS, ServerProcess
 
 TITLE = "{http://www.w3.org/1999/xhtml}title"
@@ -63,20 +62,6 @@ def importer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Importer]:
 
 def codes(issues: list[dict[str, Any]]) -> list[tuple[str, int | None]]:
     return [(issue["code"], issue["row"]) for issue in issues]
-
-
-def test_name_in_two_groups_is_a_warning_that_names_both_rows(importer: Importer) -> None:
-    survey: Rows = [
-        HEADER, ["begin group", "g", "G"], GOOD, ["end group"],
-        ["begin group", "h", "H"], ["text", "good", "Again"], ["end group"],
-    ]  # fmt: skip
-    (warning,) = importer.accept({"survey": survey})["warnings"]
-    assert (warning["code"], warning["sheet"], warning["row"]) == ("repeated_name", "survey", 6)
-    assert warning["message"].startswith("Rows 3 and 6 in different groups are both named “good”.")
-    refused = importer.run({"survey": [*survey, ["note", "n", "You said ${good}"]]})
-    assert codes(refused["messages"]["problems"]) == [("ambiguous_reference", 8)]
-    refused = importer.run({"survey": [HEADER, GOOD, ["text", "good", "Again"]]})
-    assert codes(refused["messages"]["problems"]) == [("duplicate_name", 3)]
 
 
 LOCKED: dict[str, Rows] = {
@@ -148,29 +133,6 @@ def test_renaming_an_asset_renames_its_xform(importer: Importer) -> None:
     assert importer.xform(asset).findtext(f".//{TITLE}") == "Roofs & <walls> \\1"
 
 
-def test_unknown_type_does_not_hide_other_problems(importer: Importer) -> None:
-    survey: Rows = [
-        [*HEADER, "relevant", "constraint", "choice_filter"],
-        [*GOOD, None, None, None],
-        ["txt", "1st", None, "${nothing} = 1", "1 +* 2", "name ="],
-        ["txt", "good", "Again", None, None, None],
-        ["txt", None, "No name", None, None, None],
-        ["end grop", None, None, None, None, None],
-    ]
-    problems = importer.run({"survey": survey})["messages"]["problems"]
-    assert codes(problems) == [
-        ("unknown_type", 3), ("invalid_name", 3), ("missing_label", 3), ("unknown_reference", 3),
-        ("broken_expression", 3), ("broken_expression", 3),
-        ("unknown_type", 4), ("duplicate_name", 4),
-        ("unknown_type", 5), ("missing_name", 5),
-        ("unknown_type", 6),
-    ]  # fmt: skip
-
-
-def test_hints_about_optional_parameters_are_not_warnings(importer: Importer) -> None:
-    assert importer.accept({"survey": [HEADER, ["image", "a", "A"]]})["warnings"] == []
-
-
 ACCEPTED: dict[str, dict[str, Rows]] = {
     "header of rows without labels": {
         "survey": [
@@ -207,64 +169,3 @@ ACCEPTED: dict[str, dict[str, Rows]] = {
 @pytest.mark.parametrize("construct", ACCEPTED)
 def test_construct_is_accepted(importer: Importer, construct: str) -> None:
     importer.xform(importer.accept(ACCEPTED[construct]))
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [["text", "data", "Data"], ["note", "n", "You said ${data}"]],
-        [["begin repeat", "data", "Data"], GOOD, ["end repeat"]],
-        [["begin group", "data", "Data"], GOOD, ["end group"], ["note", "n", "N", "${data} != ''"]],
-    ],
-)
-def test_question_may_have_the_name_of_the_root(importer: Importer, rows: Rows) -> None:
-    sheets: dict[str, Rows] = {"survey": [[*HEADER, "relevant"], *rows]}
-    asset = importer.accept(sheets)
-    (root,) = next(importer.xform(asset).iter(f"{MODEL}instance"))
-    assert root.tag.rpartition("}")[2] == asset["uid"]
-    again = importer.accept(sheets, destination=asset["url"])
-    (root,) = next(importer.xform(again).iter(f"{MODEL}instance"))
-    assert root.tag.rpartition("}")[2] == asset["uid"] == again["uid"]
-    (root,) = next(importer.xform(importer.accept({"survey": [HEADER, GOOD]})).iter(f"{MODEL}instance"))
-    assert root.tag.rpartition("}")[2] == "data"
-
-
-def test_problem_of_the_compiler_has_the_row_of_the_element(importer: Importer) -> None:
-    survey: Rows = [[*HEADER, "calculation"], GOOD, ["xml-external", "fruits"],
-                    ["calculate", "c", None, "pulldata('fruits', 'a', 'b', 'c')"]]  # fmt: skip
-    (problem,) = importer.run({"survey": survey})["messages"]["problems"]
-    assert (problem["code"], problem["sheet"], problem["row"]) == ("not_compiled", "survey", 3)
-
-
-def test_dates_have_whole_seconds(importer: Importer) -> None:
-    version = datetime(2024, 5, 6, 7, 8, 8, 999_000)
-    asset = importer.accept({"survey": [HEADER, GOOD], "settings": [["version"], [version]]})
-    assert asset["content"]["settings"]["version"] == "2024-05-06 07:08:09"
-
-
-def test_spaces_between_formats_are_kept(importer: Importer) -> None:
-    asset = importer.accept(rich_text_xlsx({"survey": [HEADER, ["text", "a", ['"DOLA" ', "VISIT", " ?"]]]}))
-    assert asset["summary"]["labels"] == ['"DOLA" VISIT ?']
-
-
-@pytest.mark.parametrize(
-    ("header", "settings", "default", "translations"),
-    [
-        (["label", "label::English(en)"], ["English"], None, [("English", True), ("English(en)", False)]),
-        (["label::English", "label::French", "image"], [], "English", [("English", True), ("French", False)]),
-        (["image", "label::English", "label::French"], [], "English", [("English", True), ("French", False)]),
-    ],
-)
-def test_default_language(
-    importer: Importer, header: list[str], settings: list[str], default: str | None, translations: list[Any]
-) -> None:
-    survey: Rows = [["type", "name", *header], ["text", "a", *header]]
-    asset = importer.accept({"survey": survey, "settings": [["default_language"], settings] if settings else []})
-    found = importer.xform(asset).findall(TRANSLATION)
-    assert [(each.get("lang"), each.get("default") == "true()") for each in found] == translations
-    assert asset["summary"]["default_translation"] == default
-
-
-def test_translation_before_the_untranslated_column_is_compiled(importer: Importer) -> None:
-    asset = importer.accept({"survey": [["type", "name", "label::French", "label"], ["text", "a", "Nom", "Name"]]})
-    assert [each.get("lang") for each in importer.xform(asset).findall(TRANSLATION)] == ["default", "French"]

@@ -8,7 +8,7 @@ import pytest
 from fieldgate.errors import ValidationError
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.schemas import ImportRequest
-from fieldgate.imports.upload import destination_uid, looks_like_workbook, parse_upload, strip_extension
+from fieldgate.imports.upload import destination_uid, looks_like_workbook, parse_upload
 from tests.imports.workbooks import xlsx
 
 UID = "aKm3pVw8ZtQ2xYcRnB5dFh"
@@ -38,20 +38,6 @@ def test_control_characters_are_removed_from_names() -> None:
     sent = ImportRequest(file=UploadedFile("a\x01b\x1b[31m.xlsx", BOOK), name=" Visit\r\n\x85\ud800\uffff")
     assert (parse_upload(sent, MIB).filename, parse_upload(sent, MIB).name) == ("a b [31m.xlsx", "Visit")
     assert parse_upload(new_request(name="\x01"), MIB).name == "household"
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("a.xlsx", "a"),
-        ("a.XLS", "a"),
-        ("Household 2.0 survey", "Household 2.0 survey"),
-        ("a.b.ods", "a.b"),
-        ("a.pdf", "a.pdf"),
-    ],
-)
-def test_strip_extension(name: str, expected: str) -> None:
-    assert strip_extension(name) == expected
 
 
 @pytest.mark.parametrize("text", ["{}", "data:application/x;base64,{}", "base64:{}", "  {}\n"])
@@ -145,13 +131,3 @@ def test_digest() -> None:
         new_request(destination=UID),
     ):
         assert parse_upload(other, MIB).digest != parse_upload(new_request(), MIB).digest
-
-
-def test_digest_of_url_import() -> None:
-    def digest(data: bytes = BOOK, /, **fields: Any) -> bytes:
-        request = ImportRequest(**{"url": "https://forms.example.org/a.xlsx", **fields})
-        return parse_upload(request, MIB, UploadedFile("a.xlsx", data)).digest
-
-    assert digest() == digest(BOOK + b"changed since")
-    for fields in ({"url": "https://forms.example.org/b.xlsx"}, {"name": "x"}, {"library": "true"}):
-        assert digest(**fields) != digest()

@@ -271,15 +271,6 @@ async def test_destination_deleted_before_processing(harness: ImportHarness) -> 
     assert (await harness.get(url))["messages"]["error_type"] == "destination_gone"
 
 
-async def test_repeated_post_after_destination_was_deleted(harness: ImportHarness) -> None:
-    uid = (await harness.import_workbook(xlsx()))["messages"]["created"][0]["uid"]
-    harness.headers["Idempotency-Key"] = "again"
-    book = xlsx()
-    url = await harness.send(book, destination=uid)
-    await harness.service.client.delete(f"/api/v2/assets/{uid}/", headers=harness.headers)
-    assert await harness.send(book, destination=uid) == url
-
-
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
 async def test_destination_changed_during_processing(
     harness: ImportHarness, method: str, monkeypatch: pytest.MonkeyPatch

@@ -328,17 +328,6 @@ async def test_slow_response_times_out(fake_host: FakeHost, start: bytes) -> Non
     await asyncio.wait_for(disconnected.wait(), 10)
 
 
-async def test_slow_name_lookup_times_out() -> None:
-    async def never(name: str, port: int) -> Sequence[IPAddress]:
-        await asyncio.Event().wait()
-        return []
-
-    message = await error_message(
-        URLFetcher(["forms.example.org"], resolve=never, timeout=0.01), "https://forms.example.org/"
-    )
-    assert message.startswith("The file did not arrive within")
-
-
 async def test_concurrent_fetches_are_limited(fake_host: FakeHost) -> None:
     released = asyncio.Event()
     waiting = asyncio.Semaphore(0)

@@ -16,7 +16,6 @@ from fieldgate.imports.xlsform.excerpt_builder import (
     MAX_ISSUES,
     MAX_TOTAL_CHARS,
     build_excerpts,
-    column_letters,
 )
 from fieldgate.imports.xlsform.workbook_reader import Sheet, read_workbook
 from tests.imports.xlsform.test_any_form import SHEETS, grids, surveys
@@ -66,22 +65,10 @@ def test_issues_without_a_cell_or_a_row() -> None:
     assert [row.marks for row in excerpt.rows] == [[IssueMark("problem", 0, None)], [IssueMark("problem", 1, None)]]
 
 
-def test_sheets_without_these_rows() -> None:
-    survey = sheet("survey", ("type", "name"), ("text", "a"))
-    assert build_excerpts([survey], [issue(99, "name")], []) == []
-    assert build_excerpts([sheet("survey"), sheet("choices", ())], [issue(1), issue(1, None, "choices")], []) == []
-
-
 def test_first_of_two_columns_of_the_same_name_unless_only_the_other_is_filled() -> None:
     survey = sheet("survey", ("name", "name"), ("a", "b"), ("", "b"), ("", ""))
     [excerpt] = build_excerpts([survey], [issue(2, "name"), issue(3, "name"), issue(4, "name")], [])
     assert [row.marks[0].cell for row in excerpt.rows] == [0, 1, 0]
-
-
-def test_blank_rows_are_no_context() -> None:
-    survey = sheet("survey", ("type",), (), ("text",), ("",), ("note",))
-    assert rows_of(build_excerpts([survey], [issue(3)], [])[0]) == [3]
-    assert rows_of(build_excerpts([survey], [issue(4)], [])[0]) == [3, 4, 5]
 
 
 def test_columns_with_issues_are_shown_before_others() -> None:
@@ -92,12 +79,6 @@ def test_columns_with_issues_are_shown_before_others() -> None:
     [excerpt] = build_excerpts([survey], [issue(2, name) for name in names], [])
     assert len(excerpt.columns) == MAX_COLUMNS
     assert [mark.cell for mark in excerpt.rows[0].marks] == [*range(MAX_COLUMNS), *[None] * (40 - MAX_COLUMNS)]
-
-
-def test_column_letters() -> None:
-    assert [column_letters(number) for number in (0, 25, 26, 51, 701, 702, 1999)] == [
-        *("A", "Z", "AA", "AZ", "ZZ", "AAA", "BXX")
-    ]
 
 
 def test_excerpts_of_huge_sheets_are_small() -> None:

@@ -5,7 +5,6 @@ from pyxform.xls2xform import convert
 
 from fieldgate.imports.xlsform import Form, parse_workbook
 from fieldgate.imports.xlsform.question_types import (
-    STANDARD_TYPES,
     QuestionType,
     parse_question_type,
     suggest_question_type,
@@ -82,10 +81,6 @@ CHOICES = [["list_name", "name", "label"], ["l", "a", "A"], ["l", "b", "B"]]
 )
 def test_parse(text: str, expected: QuestionType | None) -> None:
     assert parse_question_type(text) == expected
-
-
-def test_standard_types_parse_to_themselves() -> None:
-    assert all(parse_question_type(name) == QuestionType(name) for name in STANDARD_TYPES)
 
 
 @pytest.mark.parametrize(

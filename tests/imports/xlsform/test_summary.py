@@ -82,12 +82,6 @@ def test_blank_rows_are_ignored(chosen: list[str], places: list[int]) -> None:
     assert summary(spaced) == summary(survey)
 
 
-@given(types, columns, st.sampled_from([str.upper, str.title, " {} ".format]))
-def test_headers_are_case_insensitive(chosen: list[str], extra: list[str], spelled: Any) -> None:
-    header, *rows = survey_of(chosen, extra)
-    assert summary([[spelled(name) for name in header], *rows]) == summary([header, *rows])
-
-
 @given(types, columns, st.randoms(use_true_random=False))
 def test_order_of_columns(chosen: list[str], extra: list[str], random: Any) -> None:
     survey = survey_of(chosen, extra)
@@ -103,22 +97,6 @@ def test_form_without_languages() -> None:
     assert (found["languages"], found["default_translation"]) == ([], None)
     found = summary([["type", "name"], ["start", "start"]], [["default_language"], ["French (fr)"]])
     assert (found["languages"], found["default_translation"]) == ([], None)
-
-
-def test_unnamed_language_among_others() -> None:
-    found = summary([["type", "name", "label", "hint::French (fr)"], ["text", "a", "A", "B"]])
-    assert (found["languages"], found["default_translation"]) == ([None, "French (fr)"], None)
-
-
-def test_languages_of_choices_and_settings() -> None:
-    sheets: dict[str, Rows] = {
-        "survey": [["type", "name", "label::English (en)"], ["select_one x", "a", "A"]],
-        "choices": [["list_name", "name", "label:French (fr)"], ["x", "1", "Un"]],
-        "settings": [["form_title::Spanish (es)"], ["T"]],
-    }
-    form = parse_workbook(csv_with_sections(sheets), "form")
-    assert isinstance(form, Form)
-    assert form.summary["languages"] == ["English (en)", "French (fr)"]
 
 
 def test_repeats_and_kobotoolbox_types_are_counted() -> None:

@@ -75,13 +75,6 @@ def test_characters_that_xml_does_not_allow_are_removed() -> None:
     assert read_workbook(b"type,na\x01me\n")[0].rows[0][1] == ["type", "name"]
 
 
-def test_row_numbers() -> None:
-    rows = read_workbook(xlsx({"survey": [[], ["type"], [], ["text"]]}))[0].rows
-    assert [number for number, texts in rows if any(texts)] == [2, 4]
-    assert [grid.rows[0][0] for grid in read_workbook(csv_with_sections(SHEETS))] == [2, 5, 8]
-    assert [grid.rows[0][0] for grid in read_workbook(b"\n\n" + csv_with_sections(SHEETS))] == [4, 7, 10]
-
-
 both_readers = pytest.mark.parametrize("use_first_reader", [True, False])
 
 
@@ -137,23 +130,6 @@ def test_any_bytes_are_read_or_rejected(data: bytes) -> None:
     for start in (b"", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"type,name,label\n"):
         with suppress(FormRejected):
             parse_workbook(start + data, "any")
-
-
-@pytest.mark.parametrize(
-    "place",
-    [
-        "fieldgate.imports.xlsform.workbook_reader._read_spreadsheet",
-        "fieldgate.imports.xlsform.compile.xform_compiler.workbook_to_json",
-    ],
-)
-def test_memory_errors_are_not_reported_as_problems(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def exhausted(*arguments: object, **named: object) -> None:
-        raise MemoryError
-
-    data = xlsx({"survey": [["type", "name", "calculation"], ["calculate", "a", "1 + 1"]]})
-    monkeypatch.setattr(place, exhausted)
-    with pytest.raises(MemoryError):
-        parse_workbook(data, "form")
 
 
 @pytest.mark.parametrize("code_page", ["cp1252", "cp1256", "mac_roman"])

@@ -92,16 +92,6 @@ def test_attributes_named_tag(column: str, tagged: list[str]) -> None:
     assert form.xform.count(" tag") == len(tagged)
 
 
-@pytest.mark.parametrize(
-    ("column", "element"),
-    [("instance::tag", '<data id="form" tag="x">'), ("bind::tag", '<bind nodeset="/data" tag="x"/>')],
-)
-def test_attributes_named_tag_in_settings(column: str, element: str) -> None:
-    form = parse_workbook(xlsx({"survey": [HEADER, GOOD], "settings": [[column], ["x"]]}), "form")
-    assert isinstance(form, Form)
-    assert element in form.xform
-
-
 @pytest.mark.parametrize("prefix", ["instance", "bind", "body", "control", "attribute"])
 def test_choices_have_no_attributes(prefix: str) -> None:
     """pyxform alone raises an AttributeError. Without the two colons it is a column of the author."""
@@ -112,19 +102,6 @@ def test_choices_have_no_attributes(prefix: str) -> None:
         assert isinstance(form, Form)
         assert (f"<{prefix}>y</{prefix}>" in form.xform) is is_compiled
         assert "tag" not in form.xform
-
-
-def test_tag_set_twice_is_reported_as_the_author_wrote_it() -> None:
-    survey: Rows = [[*HEADER, "body::tag", "control::tag"], [*GOOD, "x", "y"]]
-    problem = rejection(xlsx({"survey": survey})).problems[0]
-    assert "'body::tag'" in str(problem.message)
-
-
-def test_attribute_named_tag_of_a_group_that_community_health_toolkit_hides() -> None:
-    survey: Rows = [[*HEADER, "instance::tag"], ["begin group", "g", "G", "hidden"], GOOD, ["end group"]]
-    form = parse_workbook(xlsx({"survey": survey}), "form")
-    assert isinstance(form, Form)
-    assert '<g tag="hidden">' in form.xform
 
 
 REFUSED_ATTRIBUTES = {"bind::nodeset", "body::nodeset", "control::nodeset", "bind::type"}
@@ -171,12 +148,6 @@ def test_attributes_of_any_name_are_compiled_or_have_a_place(prefix: str, name: 
         problems = rejected.problems
     assert all(problem.row and problem.column == header for problem in problems)
     assert bool(problems) == (header in REFUSED_ATTRIBUTES)
-
-
-def test_instance_namespace_is_compiled() -> None:
-    form = parse_workbook(xlsx({"survey": [HEADER, GOOD], "settings": [["instance_xmlns"], ["http://x.org"]]}), "form")
-    assert isinstance(form, Form)
-    assert '<data id="form" xmlns="http://x.org"' in form.xform
 
 
 def test_unexpected_errors_of_pyxform_are_logged(
