@@ -14,9 +14,9 @@ from urllib.parse import urlencode
 import msgspec
 
 from fieldgate.errors import Problem
+from fieldgate.http.csrf import CSRF_HEADER
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation import Format
-from fieldgate.http.request.authentication import CSRF_HEADER
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.http.response.links import quote_path
 from fieldgate.http.response.responses import Response

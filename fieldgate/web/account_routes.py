@@ -17,11 +17,12 @@ from fieldgate.accounts.schemas import ACCOUNT_PATH, SESSIONS_PATH, TOKENS_PATH
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.db import now
 from fieldgate.errors import Forbidden, Header, NotFound, Problem
+from fieldgate.http.csrf import CSRF_FAILED
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import raw
-from fieldgate.http.request.authentication import CSRF_FAILED, SESSION_COOKIE
+from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.http.request.request_parsing import ParsedRequest, read_cookie, set_cookie
 from fieldgate.http.response.links import encode_query
 from fieldgate.http.response.responses import NO_STORE, Response

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from fieldgate.db.one_time_keys import OneTimeKeys
 from fieldgate.errors import Forbidden, NotFound, Unauthorized
+from fieldgate.http.csrf import CSRF_FAILED
 from fieldgate.http.injection import ShownForm
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.page_forms import FormPost
-from fieldgate.http.request.authentication import CSRF_FAILED
 from fieldgate.http.request.body_parsing import BodyLimit
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message, translate

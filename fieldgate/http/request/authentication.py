@@ -1,4 +1,4 @@
-"""Authentication by the Authorization header or the session cookie, and CSRF protection.
+"""Authentication by the Authorization header or the session cookie.
 
 This module parses the headers; an `Authenticator`, which `accounts` implements, checks tokens and passwords.
 """
@@ -8,20 +8,18 @@ import binascii
 from collections.abc import Mapping
 from typing import Protocol
 
-from fieldgate.errors import Forbidden, Unauthorized
+from fieldgate.errors import Unauthorized
 from fieldgate.http.request.request_parsing import read_cookie
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import ANONYMOUS, AuthMethod, Caller, User
+from fieldgate.identity import ANONYMOUS, Caller, User
 
 SESSION_COOKIE = b"fieldgate_session"
-CSRF_HEADER = b"x-csrftoken"
 MAX_CREDENTIAL_CHARS = 4096  # of an Authorization header
 
 MISSING_TOKEN = Message("The Authorization header has a scheme but no token.")
 INVALID_TOKEN = Message("This token is not valid. Check it, or get a new one.")
 INVALID_BASIC = Message("The Basic credentials cannot be read: they must be base64 of username:password.")
 UNKNOWN_SCHEME = Message("This authentication scheme is not supported. Use Token, Bearer or Basic.")
-CSRF_FAILED = Message("This request lacks the page's CSRF token. Reload the page and try again.")
 
 
 class Authenticator(Protocol):
@@ -82,11 +80,3 @@ def _decode_basic(encoded: str) -> tuple[str, str]:
     if not colon or "\0" in text:
         raise Unauthorized(INVALID_BASIC)
     return username, password
-
-
-def check_csrf(caller: Caller, headers: Mapping[bytes, bytes]) -> None:
-    """Require the CSRF token for writes that are authenticated by the session cookie."""
-    if caller.auth_method is not AuthMethod.SESSION:
-        return
-    if not caller.accepts_csrf_token(headers.get(CSRF_HEADER, b"").decode("latin-1")):
-        raise Forbidden(CSRF_FAILED)
