@@ -70,16 +70,14 @@ class Database:
         self.identity = DatabaseIdentity(None if file is None else str(file))
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
-            engine_url = self.url
             options: dict[str, Any] = {"connect_args": _SQLITE_OPTIONS}
         else:
             # The engine opens no connections of its own: it cannot read URLs with several hosts.
-            engine_url = self.url
             options = {"pool_pre_ping": True, "pool_timeout": CONNECT_TIMEOUT}
             self._postgres_url = PostgresURL.parse(database_url)
             self._command_timeout = command_timeout
         # Errors are logged, and parameters of a failing statement can be secret.
-        self._engine = create_async_engine(engine_url, hide_parameters=True, **options)
+        self._engine = create_async_engine(self.url, hide_parameters=True, **options)
         if self.is_sqlite:
             self._opened: list[Any] = []  # connections of the driver that are or were open
             _register_sqlite_events(self._engine.sync_engine, self.identity, self._note_opened)

@@ -1,4 +1,4 @@
 """Trials of the service under faults and attacks: killed processes, full disks, hostile clients, lost databases.
 
-They run in `make nightly`, which writes their results to `faults.md`, as rows for the table in `docs/reliability.md`.
+They run in `make nightly`. The kill matrix writes its results to `faults.md`, as rows for `docs/reliability.md`.
 """
