@@ -3,11 +3,8 @@
 import os
 import re
 import shlex
-import shutil
 import signal
-import sqlite3
 import subprocess
-from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -58,13 +55,6 @@ def test_backup_of_a_running_service_and_restore(data: Path, tmp_path: Path) -> 
             assert again.json() == {**first.json(), "next": again.json()["next"]}
 
 
-def test_restore_into_an_empty_folder(data: Path, tmp_path: Path) -> None:
-    backup = tmp_path / "copy.db.gz"
-    assert run_command("backup", str(backup), data=data).returncode == 0
-    assert run_command("restore", str(backup), data=tmp_path / "new").returncode == 0
-    assert run_command("user", "list", data=tmp_path / "new").returncode == 0
-
-
 def test_restore_refuses_while_a_worker_runs(data: Path, tmp_path: Path) -> None:
     assert run_command("backup", str(tmp_path / "copy.db"), data=data).returncode == 0
     with subprocess.Popen([FIELDGATE_COMMAND, "worker", "--data", data], stdout=subprocess.PIPE, text=True) as worker:
@@ -107,18 +97,3 @@ def test_postgres_has_its_own_tools(tmp_path: Path, command: str) -> None:
     assert words[0] == {"backup": "pg_dump", "restore": "pg_restore"}[command]
     assert any(word.endswith("postgresql://amina@db.example.org:5433,b/field?sslmode=require") for word in words)
     assert PASSWORD not in unquote(done.stderr)
-
-
-@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="needs the command sqlite3")
-def test_file_is_readable_for_the_sqlite3_command(data: Path, tmp_path: Path) -> None:
-    backup = tmp_path / "copy.db"
-    assert run_command("backup", str(backup), data=data).returncode == 0
-    done = subprocess.run(
-        ["sqlite3", backup, "PRAGMA integrity_check; PRAGMA journal_mode; SELECT count(*) FROM events"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    with closing(sqlite3.connect(backup)) as connection:
-        (count,) = connection.execute("SELECT count(*) FROM events").fetchone()
-    assert done.stdout.split() == ["ok", "delete", str(count)]

@@ -6,7 +6,6 @@ import pytest
 from click.testing import CliRunner
 
 from fieldgate.cli import main
-from fieldgate.settings import unknown_variables
 
 
 @pytest.mark.parametrize("name", ["fetch", "import", "share"])
@@ -23,7 +22,3 @@ def test_all_arguments_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
     done = CliRunner().invoke(main, ["fetch", "--server", "field", "--out", "x.csv", "--", "event/"])
     assert done.exit_code == 2
     assert done.stderr.startswith("fieldgate fetch: error: There is no server named 'field'.")
-
-
-def test_variables_of_the_client_are_known() -> None:
-    assert unknown_variables({"FIELDGATE_URL": "x", "FIELDGATE_TOKEN": "x"}) == []

@@ -12,7 +12,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conftest import PASSWORD
 from tests.imports.workbooks import xlsx
 from tests.processes import (
     FIELDGATE_COMMAND,
@@ -103,13 +102,6 @@ def test_other_addresses_need_a_proxy(tmp_path: Path, served: ServerProcess) -> 
         pass
     assert public.log.count(advice) == 1
     assert advice not in served.log
-
-
-def test_demo_does_not_take_over_a_real_user(tmp_path: Path) -> None:
-    run_command("user", "create", "demo", "--password-stdin", data=tmp_path, stdin=PASSWORD)
-    done = run_command("serve", "--demo", data=tmp_path)
-    assert done.returncode == 1
-    assert "Start without --demo" in done.stderr
 
 
 def test_second_demo_start_has_new_secrets_and_the_same_events(tmp_path: Path) -> None:

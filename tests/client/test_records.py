@@ -80,12 +80,6 @@ def contains(kept: Any, sent: Any) -> bool:
     return bool(kept == sent)
 
 
-def test_a_field_that_is_left_out_is_noticed() -> None:
-    sent = {**example(SCHEMAS["EventRecord"]), "new_field": 1}
-    kept = msgspec.to_builtins(msgspec.convert(sent, records.Event, strict=False))
-    assert not contains(kept, sent)
-
-
 def test_dates_are_dates() -> None:
     event = msgspec.convert(example(SCHEMAS["EventRecord"]), records.Event, strict=False)
     for value in (event.disaster_start_date, event.created_at, event.updated_at, event.appeals[0].start_date):

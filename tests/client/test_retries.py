@@ -80,21 +80,6 @@ def test_numbers_that_make_no_sense_are_refused() -> None:
         AsyncClient("http://127.0.0.1:1", page_size=0)
 
 
-def test_a_list_without_a_count() -> None:
-    """`list()` asks for the length first, and does without it."""
-    page = {"next": None, "previous": None, "results": [{"id": 1}, {"id": 2}]}
-    with LoopbackServer(lambda _: json_reply(page)) as server, Client(server.base_url) as client:
-        assert list(client.list("event/")) == [{"id": 1}, {"id": 2}]
-        with pytest.raises(TypeError, match="does not tell how many records it has"):
-            len(client.list("event/"))
-
-
-async def test_one_record_of_an_asynchronous_list() -> None:
-    async with AsyncClient("http://127.0.0.1:1") as client:
-        with pytest.raises(TypeError, match=r"await records\[0:\]\.first\(\)"):
-            client.events()[0]  # type: ignore[index]
-
-
 def test_the_wish_of_the_server_is_honoured() -> None:
     """`Retry-After` before a request is repeated, `RateLimit` before the next one."""
     limited = json_reply(EMPTY_LIST, RateLimit='"default";r=0;t=1')

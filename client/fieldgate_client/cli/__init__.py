@@ -28,6 +28,11 @@ environment:
   FIELDGATE_TOKEN  the token for FIELDGATE_URL; it is sent to no other server
 
 """
+# What shells offer, by the metavar of an argument: functions of shtab, and of the preamble.
+_COMPLETIONS = {
+    "FILE": {"bash": "_shtab_compgen_files", "zsh": "_files"},
+    "SERVER": {"bash": "_fieldgate_server_names", "zsh": "_fieldgate_server_names"},
+}
 _PREAMBLE = {
     "bash": """\
 _fieldgate_server_names() {
@@ -109,6 +114,9 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         each.add_arguments(command)
+        for action in command._actions:
+            if action.metavar in _COMPLETIONS:
+                action.complete = _COMPLETIONS[action.metavar]  # type: ignore[attr-defined]
         command.add_argument("--debug", action="store_true", help="show where an error happened")
         command.set_defaults(run=each.run)
     return parser

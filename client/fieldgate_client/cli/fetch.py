@@ -15,13 +15,11 @@ from urllib.parse import parse_qsl, urlsplit
 from fieldgate_client.cli.exit_codes import ExitCode, UsageError
 from fieldgate_client.cli.output import Progress, TerminalFile, show_progress
 from fieldgate_client.cli.session import (
-    FILES,
     LONG_RETRIES,
     Command,
     Session,
     add_retries_option,
     add_server_options,
-    completes,
     day,
     whole_number,
 )
@@ -49,16 +47,13 @@ _FILTER = re.compile(r"--([A-Za-z][A-Za-z0-9_]*__[A-Za-z0-9_]+)(=.*)?", re.DOTAL
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", help="URL of a list, also with filters, or a path such as event/")
-    completes(
-        parser.add_argument(
-            "--out",
-            "-o",
-            metavar="FILE",
-            required=True,
-            help="file that ends with .ndjson, .jsonl, .csv, .ndjson.gz, .csv.gz, .xlsx, .parquet or .geojson; "
-            "- is standard output",
-        ),
-        FILES,
+    parser.add_argument(
+        "--out",
+        "-o",
+        metavar="FILE",
+        required=True,
+        help="file that ends with .ndjson, .jsonl, .csv, .ndjson.gz, .csv.gz, .xlsx, .parquet or .geojson; "
+        "- is standard output",
     )
     parser.add_argument("--format", choices=sorted(set(FORMATS.values())), help="instead of the ending of the file")
     parser.add_argument(

@@ -8,15 +8,7 @@ from pathlib import Path
 
 from fieldgate_client.cli.exit_codes import ExitCode, UsageError
 from fieldgate_client.cli.output import show_progress
-from fieldgate_client.cli.session import (
-    FILES,
-    SHORT_RETRIES,
-    Command,
-    Session,
-    add_retries_option,
-    add_server_options,
-    completes,
-)
+from fieldgate_client.cli.session import SHORT_RETRIES, Command, Session, add_retries_option, add_server_options
 from fieldgate_client.client import Client
 from fieldgate_client.errors import InvalidRequest
 from fieldgate_client.forms import ImportFailed, ImportResult, format_problems
@@ -25,10 +17,7 @@ FORM_ENDINGS = frozenset({".xlsx", ".xls", ".xlsm", ".ods", ".csv"})
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    completes(
-        parser.add_argument("files", metavar="FILE", nargs="+", help="a form, or a folder with forms"),
-        FILES,
-    )
+    parser.add_argument("files", metavar="FILE", nargs="+", help="a form, or a folder with forms")
     parser.add_argument("--into", metavar="UID", help="make it a new version of this form: uid or URL")
     parser.add_argument("--name", help="name of a new form that has no form_title")
     parser.add_argument("--library", action="store_true", help="import blocks and questions into the library")

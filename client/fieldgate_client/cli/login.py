@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from fieldgate_client.cli.exit_codes import ExitCode, UsageError
-from fieldgate_client.cli.session import FILES, SERVER_NAMES, Command, Session, completes
+from fieldgate_client.cli.session import Command, Session
 from fieldgate_client.cli.stored_servers import StoredServer, check_token, config_file, read_token, save_servers
 from fieldgate_client.client import Client
 from fieldgate_client.connection import Connection, ConnectionOptions
@@ -33,7 +33,7 @@ def _add_login_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", nargs="?", help="the server, such as https://field.example")
     parser.add_argument("--name", help="name of the server in --server; default: its host")
     parser.add_argument("--username", metavar="USER", help="log in with a password instead of a token")
-    completes(parser.add_argument("--token-file", metavar="FILE", help="read the token from this file"), FILES)
+    parser.add_argument("--token-file", metavar="FILE", help="read the token from this file")
     parser.add_argument("--default", action="store_true", help="make it the default server")
     parser.add_argument("--language", metavar="CODE", help="language of messages, such as fr")
 
@@ -96,10 +96,7 @@ def _ask_secret(question: str) -> str:
 
 
 def _add_logout_arguments(parser: argparse.ArgumentParser) -> None:
-    completes(
-        parser.add_argument("name", metavar="NAME", nargs="?", help="name of the server; default: the default server"),
-        SERVER_NAMES,
-    )
+    parser.add_argument("name", metavar="SERVER", nargs="?", help="name of the server; default: the default server")
 
 
 def log_out(session: Session) -> int:
@@ -119,7 +116,7 @@ def log_out(session: Session) -> int:
 
 
 def _add_servers_arguments(parser: argparse.ArgumentParser) -> None:
-    completes(parser.add_argument("--default", metavar="NAME", help="make this the default server"), SERVER_NAMES)
+    parser.add_argument("--default", metavar="SERVER", help="make this the default server")
     parser.add_argument("--names", action="store_true", help="print the names only")
 
 
@@ -160,36 +157,31 @@ def check_server(url: str, token: str, language: str = "") -> str:
 
 def exchange_password(url: str, username: str, password: str, language: str = "") -> str:
     """A token for a user name and password: `/token/` of Fieldgate and KoboToolbox, `/get_auth_token` of IFRC GO."""
-    body = asyncio.run(_request_token(url, username, password, language))
-    token = _decoded(body).get("token")
+    token = asyncio.run(_request_token(url, username, password, language)).get("token")
     if not isinstance(token, str) or not token:
         raise UnexpectedResponse(f"{url} did not answer with a token.")
     return check_token(token, "The answer of the server")
 
 
-async def _request_token(url: str, username: str, password: str, language: str) -> bytes:
+async def _request_token(url: str, username: str, password: str, language: str) -> dict[str, Any]:
     credentials = b64encode(f"{username}:{password}".encode()).decode()
     once = RetryPolicy(attempts=1)
     basic = ConnectionOptions(timeout=_TIMEOUT_SECONDS, retries=once, headers={"Authorization": f"Basic {credentials}"})
     async with Connection(url, options=basic, language=language) as connection:
         with suppress(NotFound):
-            return (await connection.get("/token/", {"format": "json"})).body
+            return await connection.fetch_json("/token/", dict[str, Any], {"format": "json"})
     options = ConnectionOptions(timeout=_TIMEOUT_SECONDS, retries=once)
     async with Connection(url, options=options, language=language) as connection:
         try:
             sent = {"username": username, "password": password}
-            return (await connection.send("POST", "/get_auth_token", json=sent)).body
+            answer = await connection.send("POST", "/get_auth_token", json=sent)
+            return msgspec.json.decode(answer.body, type=dict[str, Any])
+        except msgspec.MsgspecError:
+            raise UnexpectedResponse(f"{url} did not answer with a token.") from None
         except InvalidRequest as error:  # its answer to a wrong password
             raise NotAuthenticated(
                 error.message or "The user name or password is wrong.", status=error.status, url=url
             ) from None
-
-
-def _decoded(body: bytes) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(body, type=dict[str, Any])
-    except msgspec.MsgspecError:
-        return {}
 
 
 LOGIN = Command(

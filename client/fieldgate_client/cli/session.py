@@ -26,8 +26,6 @@ from fieldgate_client.walk import DEFAULT_CONCURRENCY, DEFAULT_PAGE_SIZE
 SHORT_RETRIES = 2  # of commands that a person waits for
 LONG_RETRIES = 7
 MAX_CONCURRENT_REQUESTS = 8
-FILES = {"bash": "_shtab_compgen_files", "zsh": "_files"}  # for the completion scripts of shtab
-SERVER_NAMES = {"bash": "_fieldgate_server_names", "zsh": "_fieldgate_server_names"}
 
 
 class Command(NamedTuple):
@@ -94,14 +92,8 @@ class Session:
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("server")
-    completes(
-        group.add_argument("--server", metavar="NAME", help="a server of `login`, instead of the default"),
-        SERVER_NAMES,
-    )
-    completes(
-        group.add_argument("--token-file", metavar="FILE", help="read the token from this file; - is standard input"),
-        FILES,
-    )
+    group.add_argument("--server", metavar="SERVER", help="name of a server of `login`, instead of the default")
+    group.add_argument("--token-file", metavar="FILE", help="read the token from this file; - is standard input")
     group.add_argument("--language", metavar="CODE", help="language of names and messages, such as fr")
 
 
@@ -113,11 +105,6 @@ def add_retries_option(parser: argparse._ActionsContainer, default: int) -> None
         metavar="N",
         help=f"how often a failed request is repeated, default {default}",
     )
-
-
-def completes(action: argparse.Action, kind: object) -> None:
-    """What the shell offers for an argument."""
-    action.complete = kind  # type: ignore[attr-defined]
 
 
 def whole_number(low: int, high: int) -> Callable[[str], int]:

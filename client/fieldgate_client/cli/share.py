@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fieldgate_client.cli.exit_codes import ExitCode, UsageError
-from fieldgate_client.cli.session import FILES, Command, Session, add_server_options, comma_list, completes
+from fieldgate_client.cli.session import Command, Session, add_server_options, comma_list
 from fieldgate_client.client import Client
 from fieldgate_client.errors import UnsupportedByServer
 from fieldgate_client.server_url import last_path_segment
@@ -32,10 +32,7 @@ def _add_share_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("asset", metavar="ASSET", nargs="?", help="uid or URL of an asset")
     parser.add_argument("user", metavar="USER", nargs="?", help="user name; several with commas")
     parser.add_argument("permissions", metavar="PERMISSION", nargs="*", help="such as view_submissions")
-    completes(
-        parser.add_argument("--from", dest="file", metavar="FILE", help="CSV file with asset, user and permission"),
-        FILES,
-    )
+    parser.add_argument("--from", dest="file", metavar="FILE", help="CSV file with asset, user and permission")
     parser.add_argument("--remove", action="store_true", help="remove the permissions")
     parser.add_argument("--dry-run", action="store_true", help="show what would change")
     add_server_options(parser)

@@ -52,10 +52,3 @@ def test_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     assert "[bold]x[/bold]. Trying again in 2.0 s" in shown
     assert "\x1b[31m[bold]" not in shown
     assert capsys.readouterr().out == ""
-
-
-def test_quiet(capsys: pytest.CaptureFixture[str]) -> None:
-    with show_progress(Output("x"), "records", is_quiet=True) as progress:
-        progress.update(7, 50)
-        progress.on_retry(NOTICE)
-    assert capsys.readouterr().err.startswith("https://field.example/ answered 503. Trying again")

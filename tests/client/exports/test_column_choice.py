@@ -51,24 +51,6 @@ async def test_columns_of_files(format_: str, tmp_path: Path) -> None:
     assert names_in(tmp_path) == [path.name]
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-async def test_columns_of_data_frames(library: str) -> None:
-    server = RecordServer({EVENTS: RECORDS}, max_limit=10)
-    with server.client() as client:
-        read = getattr(client.events(), f"to_{library}")
-        frame = read(columns=CHOSEN)
-        assert [*frame.columns] == CHOSEN_COLUMNS
-        assert [*frame["id"]] == [record["id"] for record in RECORDS]
-        assert [*read().columns][:5] == ["id", "name", "dtype.name", "countries.name", "countries.iso3"]
-        assert {*read(flatten=False).columns} == {*RECORDS[0]}
-        assert [*read(columns=["countries", "name"], flatten=False).columns] == ["countries", "name"]
-        with pytest.raises(UnknownName, match=r"no column dtype\.name"):
-            read(columns=["dtype.name"], flatten=False)
-    async with server.async_client() as async_client:
-        again = await getattr(async_client.events(), f"to_{library}")(columns=CHOSEN)
-    assert again.equals(frame)
-
-
 @pytest.mark.parametrize(("columns", "error"), [("name", TypeError), ([1], TypeError), ([], ValueError)])
 def test_wrong_arguments_cost_no_request(columns: Any, error: type[Exception], tmp_path: Path) -> None:
     server = RecordServer({EVENTS: RECORDS})

@@ -85,24 +85,8 @@ class GoStandIn:
             self._random.shuffle(found)
             for term in reversed(terms):
                 found.sort(key=lambda event: event[term.removeprefix("-")] or 0, reverse=term.startswith("-"))
-        records = (
-            [to_record(event, language) for event in found]
-            if len(found) < 200
-            else LazyRecords(found, to_record, language)
-        )
+        records = [to_record(event, language) for event in found]
         return json_reply(page_of(records, request.target, GoPages, INNER_HOST), Content_Language=language)
-
-
-class LazyRecords(list[Any]):
-    """Records that are only made for the page that is sent."""
-
-    def __init__(self, events: list[dict[str, Any]], to_record: Callable[..., Any], language: str) -> None:
-        super().__init__(events)
-        self._to_record = to_record
-        self._language = language
-
-    def __getitem__(self, part: Any) -> Any:
-        return [self._to_record(event, self._language) for event in super().__getitem__(part)]
 
 
 def error_reply(status: int, text: str, internal: str = "", code: int = 0) -> Reply:
