@@ -153,7 +153,7 @@ async def test_lists_follow_other_processes_at_once(start: StartService, databas
         assert await listed() == []
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, *nightly_only(1)])
 async def test_lists_of_assignments_follow_every_change(start: StartService, database_url: str, seed: int) -> None:
     """A service with cached responses answers as one without, at once after changes through another one."""
     async with (

@@ -7,7 +7,7 @@ import pytest
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PERMISSIONS
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldAsset, WorldUser, generate_world
-from tests.conftest import StartService
+from tests.conftest import StartService, nightly_only
 from tests.imports.workbooks import xlsx
 
 CODENAMES = [permission.codename for permission in PERMISSIONS]
@@ -57,7 +57,7 @@ def holds(state: rules.PermissionState) -> bool:
     return bool(state.is_owner or state.granted or state.denied or state.collection)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, *nightly_only(2)])
 async def test_explanation_matches_enforcement(start: StartService, database_url: str, seed: int) -> None:
     async with start(database_url=database_url) as service:
         world = await generate_world(service, seed)

@@ -14,30 +14,6 @@ from fieldgate.assets.workbook_sheets import ContentSheet, MalformedContent, con
 CREATED = datetime(2026, 11, 15, tzinfo=UTC)
 
 
-def survey_of(**content: Any) -> ContentSheet:
-    return content_sheets(content)[0]
-
-
-@pytest.mark.parametrize(
-    ("survey", "translations", "headers"),
-    [
-        # Columns are between those that they were between in any row.
-        ([{"type": "a", "z": "1"}, {"type": "a", "m": "1", "z": "1"}], [], ["type", "m", "z"]),
-        # Languages are in the order of the content.
-        ([{"label": [None, "x"]}, {"label": ["y", None]}], ["A", "B"], ["label::A", "label::B"]),
-        ([{"hint": [None, "x"], "label": ["y", "x"]}], ["A", "B"], ["label::A", "label::B", "hint::B"]),
-        # A language without any text has a column.
-        ([{"hint": ["x", None]}], ["A", "B"], ["hint::A", "hint::B"]),
-        ([{"hint": ["x"]}], [None], ["hint"]),
-        # A plain text is in the first language.
-        ([{"label": "x"}], ["A"], ["label::A"]),
-        ([{"label": "x"}], None, ["label"]),
-    ],
-)
-def test_columns(survey: list[dict[str, Any]], translations: Any, headers: list[str]) -> None:
-    assert survey_of(survey=survey, translations=translations).headers == headers
-
-
 def test_all_sheets() -> None:
     sheets = content_sheets(
         {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fieldgate.i18n.languages import Language
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL
-from fieldgate.permissions.effects import _EFFECT_MESSAGES, Effect, EffectKind, EffectReason
+from fieldgate.permissions.effects import _EFFECT_MESSAGES, Effect
 from fieldgate.permissions.explain import MatchedRule, Need, Rule
 from fieldgate.permissions.labels import replace_codenames, short_label
 from fieldgate.permissions.sentences import (
@@ -181,34 +181,6 @@ def test_values_are_isolated_and_cut() -> None:
     text = describe_submissions([{"team": "\u202e" + "x" * 100}], EN)
     assert "\u202e" not in text
     assert "\u2068" + "x" * 60 + "…\u2069" in text
-
-
-@pytest.mark.parametrize(
-    ("effect", "expected"),
-    [
-        (
-            Effect("view_asset", EffectKind.GRANTED, EffectReason.IMPLIED, "change_asset"),
-            (
-                "needed by “Edit form”",
-                "nécessaire pour « Modifier le formulaire »",
-                "necesario para «Editar el formulario»",
-                "لازم لـ«تعديل النموذج»",
-            ),
-        ),
-        (Effect("view_asset", EffectKind.GRANTED, EffectReason.ASKED), ("chosen", "choisi", "elegido", "مختار")),
-        (
-            Effect(PARTIAL, EffectKind.REMOVED, EffectReason.CONTRADICTED, "view_submissions"),
-            (
-                "not possible together with “View submissions”",
-                "impossible avec « Voir des envois »",
-                "no es posible junto con «Ver envíos»",
-                "لا يمكن جمعه مع «عرض الإرسالات»",
-            ),
-        ),
-    ],
-)
-def test_reasons_of_effects(effect: Effect, expected: tuple[str, ...]) -> None:
-    assert tuple(plain(effect_reason(effect, "survey", language)) for language in (EN, FR, ES, AR)) == expected
 
 
 def test_every_effect_has_a_reason() -> None:

@@ -39,11 +39,6 @@ async def test_effects_of_assigning_and_removing(service: Service) -> None:
     ]
 
 
-async def test_nothing_is_asked(service: Service) -> None:
-    record = await what_if_record(service, "held=view_asset")
-    assert (record["effects"], record["result"]) == ([], record["held"])
-
-
 @pytest.mark.parametrize(
     ("query", "field", "message"),
     [

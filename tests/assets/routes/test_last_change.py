@@ -1,8 +1,5 @@
 """Who made the last change of an asset, and which of its files exist, on both databases."""
 
-from sqlalchemy import update
-
-from fieldgate.assets.tables import assets
 from tests.access.permission_world import PermissionWorld
 from tests.assets.routes.test_write_routes import CONTENT, ROWS, Author, author
 from tests.imports.workbooks import xlsx
@@ -36,15 +33,6 @@ async def test_the_user_who_made_the_last_change_is_named(author: Author) -> Non
 
     await by_editor.patch(created, 400, content={"survey": [{"type": "florb"}]})
     assert (await by_owner.get(created["url"]))["last_modified_by"] == owner.username, "a refusal changes nothing"
-
-
-async def test_nobody_is_named_where_it_is_not_known(author: Author) -> None:
-    created = await author.post(name="Visit")
-    for unknown in (None, 999_999):  # stored by an earlier release; a user who was deleted
-        async with author.service.database.transaction() as connection:
-            await connection.execute(update(assets).values(modified_by=unknown))
-        assert (await author.get(created["url"]))["last_modified_by"] is None
-    assert len((await author.get("/api/v2/assets/"))["results"]) == 1
 
 
 async def test_assets_of_an_import_are_changed_by_its_user(author: Author) -> None:

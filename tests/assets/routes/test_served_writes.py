@@ -148,14 +148,7 @@ def start_slow_check(served: ServerProcess, pool: ThreadPoolExecutor) -> tuple[A
     return future, descendants(served.process.pid)
 
 
-def test_stopping_finishes_a_check(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path, "--demo", "--no-worker") as served, ThreadPoolExecutor(1) as pool:
-        future, pids = start_slow_check(served, pool)
-        assert served.stop() == 0
-        wait_for_exit(pids)
-        assert future.result().status_code == 201
-
-
+@pytest.mark.nightly
 def test_killing_the_service_ends_a_check(tmp_path: Path) -> None:
     with ServerProcess(tmp_path, "--demo", "--no-worker") as served, ThreadPoolExecutor(1) as pool:
         future, pids = start_slow_check(served, pool)

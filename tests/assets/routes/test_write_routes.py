@@ -1,18 +1,15 @@
 """Creating assets and changing their content over HTTP."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx
 import pytest
 from sqlalchemy import func, select
 
 from fieldgate.assets.asset_writer import DEFAULT_SETTINGS
 from fieldgate.assets.form_checker import CheckedContent
 from fieldgate.assets.tables import assets, assignment_history, versions
-from fieldgate.imports.sandbox.request_sandbox import MAX_WAITING_PER_USER
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld
@@ -20,7 +17,6 @@ from tests.conftest import StartService
 from tests.imports.test_worker import ImportHarness
 from tests.imports.workbooks import Rows, xlsx
 from tests.imports.xlsform.test_content_sample import WORKBOOK
-from tests.processes import TIMEOUT_SECONDS
 
 PATH = "/api/v2/assets/"
 ROWS: list[dict[str, Any]] = [
@@ -402,26 +398,6 @@ async def test_imported_content_can_be_sent_back(author: Author) -> None:
     assert await author.xform(changed) == await author.xform(created)
 
 
-@pytest.mark.nightly
-async def test_flood_of_one_user(author: Author, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A user has few checks at a time; the others are refused and can be sent again. Another user is not affected."""
-    monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", TIMEOUT_SECONDS)
-    admitted = 1 + MAX_WAITING_PER_USER
-    other = await author.other()
-    content = {"survey": [{**ROWS[0], "name": f"q{number}"} for number in range(3_000)]}
-
-    async def send(headers: dict[str, str]) -> httpx.Response:
-        return await author.service.client.post(PATH, json={"content": content}, headers=headers)
-
-    *flood, single = await asyncio.gather(*(send(author.headers) for _ in range(admitted + 3)), send(other.headers))
-    refused = [each for each in flood if each.status_code == 503]
-    assert single.status_code == 201
-    assert [each.status_code for each in flood].count(201) == admitted
-    assert len(refused) == 3
-    assert all(int(each.headers["Retry-After"]) > 0 for each in refused)
-    assert await author.count(assets) == admitted + 1
-
-
 async def test_content_larger_than_a_file_may_be(start: StartService) -> None:
     async with start(max_upload=100 * 1024) as service:
         headers = {"Authorization": f"Token {await service.create_token()}"}
@@ -429,19 +405,6 @@ async def test_content_larger_than_a_file_may_be(start: StartService) -> None:
         for size in (101 * 1024, 400 * 1024):
             assert list(await author.post(413, content=json.dumps(CONTENT) + " " * size)) == ["detail"]
         await author.post(content=json.dumps(CONTENT) + " " * 90 * 1024)
-        assert await author.count(assets) == 1
-
-
-@pytest.mark.nightly
-async def test_memory_limit(start: StartService) -> None:
-    async with start(import_memory=280 * 1024 * 1024) as service:
-        headers = {"Authorization": f"Token {await service.create_token()}"}
-        author = Author(service, headers, ImportWorker(Settings(), service.database))
-        large = [{"type": "note", "name": f"n{number}", "label": ["x" * 600]} for number in range(40_000)]
-        refused = await author.post(400, content={"survey": large})
-        assert [problem["code"] for problem in refused["problems"]] == ["too_large"]
-        assert "memory" in refused["content"][0]
-        await author.post(content=CONTENT)
         assert await author.count(assets) == 1
 
 

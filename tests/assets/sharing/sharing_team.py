@@ -86,6 +86,9 @@ class SharingTeam:
     ) -> httpx.Response:
         return await self.request(by, method, f"/api/v2/assets/{uid}/permission-assignments/{rest}", **options)
 
+    async def status(self, uid: str, by: str, method: str, rest: str = "", **options: Any) -> int:
+        return (await self.request_assignments(uid, by, method, rest, **options)).status_code
+
     async def grant(self, uid: str, name: str, *permissions: str, by: str = "owner", **more: Any) -> None:
         for permission in permissions:
             body = {"user": name, "permission": permission, **more}

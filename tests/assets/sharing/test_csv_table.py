@@ -76,7 +76,7 @@ async def test_table_dialects(team: SharingTeam) -> None:
     )
     tabs = "user\tpermission\nbob\tadd_submissions"
     for options in ({"json": {"text": tabs}}, {"data": {"text": tabs, "mode": "add"}}):
-        assert (await team.request_assignments(uid, "manager", "POST", "csv/", **options)).status_code == 200
+        assert await team.status(uid, "manager", "POST", "csv/", **options) == 200
     assert await team.permissions_of(uid, "bob") == {"view_asset", "add_submissions"}
     done = await team.request_assignments(
         uid, "manager", "POST", "csv/?mode=remove", json={"text": "user,permission\nbob,view_asset\n"}
@@ -169,13 +169,14 @@ async def test_no_formulas_with_other_separators(team: SharingTeam) -> None:
     assert (again.status_code, again.json()["counts"]) == (200, {})
 
 
-@pytest.mark.parametrize("name", ["＝1+1", "－1", "@sum", "'=1+1", "''＝1", "﹦1"])
-async def test_names_that_look_like_formulas_are_read_back(team: SharingTeam, name: str) -> None:
+async def test_names_that_look_like_formulas_are_read_back(team: SharingTeam) -> None:
     uid = await team.create_asset()
-    await team.add_user(name)
-    await team.grant(uid, name, "view_asset")
+    names = ("＝1+1", "－1", "@sum", "'=1+1", "''＝1", "﹦1")
+    for name in names:
+        await team.add_user(name)
+        await team.grant(uid, name, "view_asset")
     answer = await team.request_assignments(uid, "owner", "GET", "csv/")
     _, *rows = csv.reader(answer.text.splitlines())
-    assert [f"'{name}", "view_asset", ""] in rows
+    assert sorted(rows) == sorted([f"'{name}", "view_asset", ""] for name in names)
     again = await send(team, uid, answer.content, mode="replace")
     assert (again.status_code, again.json()["counts"]) == (200, {})

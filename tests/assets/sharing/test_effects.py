@@ -52,7 +52,7 @@ async def test_list_is_sorted_and_complete(team: SharingTeam) -> None:
     assert len({row["url"] for row in rows}) == len(rows)
     page = await team.request_assignments(uid, "owner", "GET", "?format=api")
     assert (page.status_code, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
-    assert (await team.request_assignments(uid, "owner", "HEAD")).status_code == 200
+    assert await team.status(uid, "owner", "HEAD") == 200
     kept = (await team.request_assignments(uid, "owner", "GET", "?format=json")).json()
     assert kept[0]["url"].endswith("/?format=json")
 
@@ -78,9 +78,7 @@ async def test_partial_permissions(team: SharingTeam) -> None:
     joined = (await team.request_assignments(uid, "owner", "POST", json={**named, "partial_permissions": twice})).json()
     assert joined["partial_permissions"] == partial(("view_submissions", [{"a": 1}, {"b": 2}]))
     form = {**named, "partial_permissions": f'[{{"url": "{permission_url("view_submissions")}", "filters": [{{}}]}}]'}
-    assert (await team.request_assignments(uid, "owner", "POST", data=form)).status_code == 201, (
-        "forms contain it as JSON"
-    )
+    assert await team.status(uid, "owner", "POST", data=form) == 201, "forms contain it as JSON"
     gone = await team.request_assignments(
         uid, "owner", "DELETE", f"{await team.assignment_uid(uid, 'bob', 'view_asset')}/"
     )
@@ -154,13 +152,11 @@ async def test_inherited_permissions(team: SharingTeam) -> None:
     assert (reported[0]["effect"], last_segment(reported[0]["permission"])) == ("denied", "change_asset")
     assert (await team.request("owner", "DELETE", twice[0])).status_code == 204
     assert await team.permissions_of(uid, "bob") == set(), "deleting one of the two removes both"
-    assert (await team.request_assignments(uid, "bob", "GET")).status_code == 404
+    assert await team.status(uid, "bob", "GET") == 404
     assert "change_asset" in await team.permissions_of(collection, "bob")
     await team.grant(uid, "bob", "change_asset")
     assert await team.permissions_of(uid, "bob") == {"view_asset", "change_asset"}
-    assert (
-        await team.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": "ann"})
-    ).status_code == 204
+    assert await team.status(uid, "owner", "DELETE", "bulk/", json={"username": "ann"}) == 204
     assert await team.permissions_of(uid, "ann") == set()
     assert (await team.request("ann", "DELETE", rows["ann", "view_asset"])).status_code == 404
     answer = await team.request_assignments(
@@ -173,15 +169,11 @@ async def test_inherited_permissions(team: SharingTeam) -> None:
 async def test_remove_user(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     for name in ("manager", user_url("viewer"), "nobody", "EDITOR"):
-        assert (
-            await team.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": name})
-        ).status_code == 204
+        assert await team.status(uid, "owner", "DELETE", "bulk/", json={"username": name}) == 204
     assert {last_segment(row["user"]) for row in await team.list_assignments(uid)} == {"owner"}
     await team.grant(uid, "bob", "view_asset")
     await team.service.store.disable_user("bob")
-    assert (
-        await team.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": "bob"})
-    ).status_code == 204
+    assert await team.status(uid, "owner", "DELETE", "bulk/", json={"username": "bob"}) == 204
     await team.service.store.enable_user("bob")
     assert await team.permissions_of(uid, "bob") == set()
 
@@ -191,8 +183,8 @@ async def test_disabled_user_is_not_listed(team: SharingTeam) -> None:
     row = await team.assignment_uid(uid, "viewer", "view_asset")
     await team.service.store.disable_user("viewer")
     assert await team.permissions_of(uid, "viewer") == set()
-    assert (await team.request_assignments(uid, "owner", "GET", f"{row}/")).status_code == 404
-    assert (await team.request_assignments(uid, "owner", "DELETE", f"{row}/")).status_code == 404
+    assert await team.status(uid, "owner", "GET", f"{row}/") == 404
+    assert await team.status(uid, "owner", "DELETE", f"{row}/") == 404
 
 
 async def test_history(team: SharingTeam) -> None:
