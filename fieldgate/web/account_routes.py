@@ -281,8 +281,7 @@ def _set_errors(
 
 def _invalid_link(templates: PageTemplates, context: HandlerContext) -> Response:
     """The same page for links that are used, expired, replaced or never existed."""
-    status, headers = HTTPStatus.NOT_FOUND, [NO_REFERRER]
-    return _page(templates, "accounts/invalid_link.html", context, status=status, headers=headers)
+    return _page(templates, "accounts/invalid_link.html", context, status=HTTPStatus.NOT_FOUND, headers=[NO_REFERRER])
 
 
 OPERATIONS = (

@@ -19,8 +19,7 @@ def render_json(record: Any) -> Markup:
 
 def truncate_json(record: Any, max_chars: int) -> Any:
     """Return the beginning of a record, of about `max_chars` characters: lists and texts are cut short."""
-    value, _ = _truncate(record, max_chars)
-    return value
+    return _truncate(record, max_chars)[0]
 
 
 def _truncate(value: Any, budget: int) -> tuple[Any, int]:
