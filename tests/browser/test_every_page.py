@@ -4,9 +4,13 @@
 languages, widths and colour schemes.
 """
 
+import re
+
 import pytest
 
+from fieldgate.app import operations
 from fieldgate.i18n.languages import Language
+from fieldgate.web.pages import PAGES as PAGE_VIEWS
 from tests.browser.chromium import DESKTOP, PHONE, ZOOMED
 from tests.browser.demo_site import DemoSite
 from tests.browser.html_validation import HTMLValidator
@@ -66,3 +70,14 @@ def test_page_in_all_widths_and_colors(
             found += find_untranslated(language, page.interface_texts(), english_texts, names)
     found += page_visitor.troubles(entry, language)
     assert found == [], "\n".join(["", *found])
+
+
+OTHER_PAGES = {"start", "login_form", "account_page", "invitation_form", "swagger_ui"}
+
+
+def test_every_page_is_in_the_inventory(site: DemoSite) -> None:
+    paths = [entry.url(site).split("?")[0] for entry in PAGES]
+    for operation in operations():
+        if operation.name in PAGE_VIEWS or operation.name in OTHER_PAGES:
+            pattern = re.compile(re.sub(r"\{\w+\}", "[^/]+", operation.route.path))
+            assert any(map(pattern.fullmatch, paths)), f"{operation.name} {operation.route.path} is not in PAGES"

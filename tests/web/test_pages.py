@@ -17,10 +17,12 @@ from fieldgate import web
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.http.operations import get
 from fieldgate.http.request.authentication import SESSION_COOKIE
+from fieldgate.http.response.responses import HTML_CSP
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import AuthMethod
 from fieldgate.web.json_html import render_json
 from tests.conftest import BASE_URL, PASSWORD, Service, StartService
+from tests.web.page_client import PageClient
 
 LIST = "/api/v2/permissions/"
 json_values = st.recursive(
@@ -198,3 +200,25 @@ async def test_index_of_endpoints(service: Service) -> None:
     assert (await service.get("/api/v2/")).json() == paths
     index = (await service.get("/api/v2/?format=json")).json()
     assert index == {name: f"{path}?format=json" for name, path in paths.items()}
+
+
+PATH = "/api-docs/swagger-ui/"
+
+
+async def test_csrf_token_is_in_the_page_of_a_session_only(service: Service) -> None:
+    _, user_id = await service.create_user()
+    client = await PageClient.logged_in(service, user_id)
+    for page, length in ((await client.get(PATH), len(client.csrf_token)), (await service.get(PATH), 0)):
+        assert re.search(rf'data-csrf-token="\w{{{length}}}"', page.text)
+        assert page.headers["Content-Security-Policy"].encode() == HTML_CSP[1], "as strict as for all pages"
+        assert page.headers["Cache-Control"] == "private, no-cache"
+
+
+STATIC = Path(__file__).parents[2] / "fieldgate" / "web" / "static"
+MAX_BYTES = 10_000
+
+
+def test_all_scripts_together_are_small() -> None:
+    parts = sorted(STATIC.rglob("*.js"))
+    assert parts
+    assert sum(len(part.read_bytes()) for part in parts) < MAX_BYTES

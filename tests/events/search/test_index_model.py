@@ -1,5 +1,6 @@
 """An index, built at once or by changes, answers as a list of rows does."""
 
+from array import array
 from collections.abc import Iterable, Iterator
 
 import pytest
@@ -7,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from fieldgate.events.facets import EventFigures
+from fieldgate.events.facets import MAX_CENTS, EventFigures
 from fieldgate.events.model import Visibility
 from fieldgate.events.search import int_arrays
+from fieldgate.events.search.figure_columns import FigureColumns
 from fieldgate.events.search.index import INT64_MAX, INT64_MIN, Index, IndexBuilder, IndexRow
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
 
@@ -126,3 +128,24 @@ def test_deleted_event_comes_back_at_the_end() -> None:
     check(index, [IndexRow(2, 2, 2, 2, "v3")])
     index = index.with_changes([IndexRow(1, 5, 6, 7, "v4 c8")], [])
     check(index, [IndexRow(1, 5, 6, 7, "v4 c8"), IndexRow(2, 2, 2, 2, "v3")])
+
+
+ABSURD = EventFigures(2**53, 2**16 - 1, MAX_CENTS, -MAX_CENTS)
+
+
+def columns_of(*figures: EventFigures) -> FigureColumns:
+    columns = FigureColumns()
+    for each in figures:
+        columns.append(each)
+    return columns.take(array("I", range(len(figures))))
+
+
+def test_sums_of_absurd_figures_do_not_overflow() -> None:
+    count = 2**11
+    for columns in (
+        columns_of(*[ABSURD] * count),
+        columns_of(*[EventFigures(1)] * count).with_changes(dict.fromkeys(range(count), ABSURD)),
+    ):
+        everything = BitMap(range(count))
+        expected = (2**53 * count, (2**16 - 1) * count, MAX_CENTS * count, -MAX_CENTS * count)
+        assert columns.sums(everything, everything) == expected

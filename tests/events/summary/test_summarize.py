@@ -1,7 +1,8 @@
 """A summary from the index is the sum of the records, for any writes, filters and callers."""
 
+import itertools
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.store import EventStore
 from fieldgate.events.summary.entry_queries import EntryQueries
+from fieldgate.events.summary.periods import periods_between
 from fieldgate.events.summary.schemas import EventSummary
 from fieldgate.events.summary.summarize import summarize
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
@@ -25,6 +27,7 @@ from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import ReferenceStore
 from tests.events import reference_summary
+from tests.events.event_service import make_event
 from tests.events.reference_search import event_filters, matching_ids
 from tests.events.samples import FIRST_DAY, event_lists
 from tests.events.search.test_event_search import SearchHarness, sights
@@ -168,3 +171,33 @@ async def test_summary_equals_sum_of_records(database: Database, threshold: int,
             for question in [*questions, (EventFilters(), FULL_SCOPE, Language.ENGLISH)]:
                 await harness.check_summary(question)
     await harness.store.delete(list(harness.held))
+
+
+@given(st.sampled_from(("month", "year")), st.dates(), st.integers(0, 3000))
+def test_periods_have_no_gaps(interval: str, first: date, days: int) -> None:
+    last = first + timedelta(days=min(days, (date.max - first).days))
+    periods = list(periods_between(interval, first, last))  # type: ignore[arg-type]
+    assert periods[0].start <= first <= periods[0].end
+    assert periods[-1].start <= last <= periods[-1].end
+    for one, other in itertools.pairwise(periods):
+        assert other.start - one.end == timedelta(days=1)
+        assert other.first_microsecond - one.last_microsecond == 1
+    for period in periods:
+        assert period.start.day == 1
+        assert (period.end - period.start).days in ((27, 28, 29, 30) if interval == "month" else (364, 365))
+
+
+async def test_first_and_last_year_of_the_calendar(database: Database) -> None:
+    """There is no day after the last one, and periods without events are left out where they would be thousands."""
+    search = new_search(database)
+    dates = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
+    stored = [make_event(number, disaster_start_date=start) for number, start in enumerate(dates)]
+    await search._store.upsert(stored)
+    periods = (await summary_of(search)).periods
+    assert [(each.start.year, each.end.year, each.name, each.count) for each in periods] == [
+        (1, 1, "1", 1),
+        (9999, 9999, "9999", 1),
+    ]
+    assert periods[0].query == "disaster_start_date__gte=0001-01-01&disaster_start_date__lt=0002-01-01"
+    assert periods[1].query == "disaster_start_date__gte=9999-01-01"
+    assert (await summary_of(search, EventFilters(disaster_start_date__gte=dates[1]))).count == 1
