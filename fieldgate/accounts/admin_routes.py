@@ -20,9 +20,8 @@ from fieldgate.accounts.schemas import (
     UserRecord,
     user_path,
 )
-from fieldgate.accounts.store import AccountStore, NewUser, UsernameTaken
+from fieldgate.accounts.store import AccountStore, NewUser, UsernameTaken, new_token
 from fieldgate.accounts.tables import PUBLIC_USER_ID
-from fieldgate.accounts.tokens import new_token
 from fieldgate.accounts.user_activation import ONLY_SUPERUSERS, UserActivation
 from fieldgate.errors import Conflict, Forbidden, NotFound, ValidationError
 from fieldgate.http.operations import Created, ResponseKind, get_list, operation, patch, post

@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 from sqlalchemy import Row, select
 
-from fieldgate.accounts.store import IssuedBy
+from fieldgate.accounts.store import INVITATION_PREFIX, IssuedBy, hash_token, new_token
 from fieldgate.accounts.tables import invitations, tokens, users
-from fieldgate.accounts.tokens import INVITATION_PREFIX, hash_token, new_token
 from fieldgate.db import Database, now, upsert
 
 INVITATION_LIFETIME = timedelta(days=1)

@@ -27,8 +27,7 @@ from fieldgate.accounts.schemas import (
     TokenRecord,
     user_path,
 )
-from fieldgate.accounts.store import AccountStore, IssuedBy
-from fieldgate.accounts.tokens import DISPLAY_PREFIX_LENGTH, hash_token, new_token
+from fieldgate.accounts.store import DISPLAY_PREFIX_LENGTH, AccountStore, IssuedBy, hash_token, new_token
 from fieldgate.db import now
 from fieldgate.errors import BadRequest, Forbidden, NotFound, Unauthorized, ValidationError
 from fieldgate.http.injection import ClientAddress, HandlerContext

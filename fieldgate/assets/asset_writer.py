@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found, authorize_row
 from fieldgate.assets.form_checker import CheckedContent, ContentChecker, ContentToCheck
 from fieldgate.assets.sharing.changes import apply_type_change
+from fieldgate.assets.sharing.grant_parsing import InvalidReference, parse_reference
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import (
     TOPIC,
@@ -34,7 +35,6 @@ from fieldgate.assets.write_schemas import (
 from fieldgate.db import Database, DataVersions, new_uid
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.request.body_parsing import EncodedJSON
-from fieldgate.http.request.references import InvalidReference, parse_reference
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import User

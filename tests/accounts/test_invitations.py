@@ -7,9 +7,8 @@ import pytest
 from sqlalchemy import select
 
 from fieldgate.accounts.invitations import INVITATION_LIFETIME, InvitationStore
-from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
+from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser, hash_token
 from fieldgate.accounts.tables import invitations, users
-from fieldgate.accounts.tokens import hash_token
 from fieldgate.db import Database, DataVersions, now
 from fieldgate.identity import AuthMethod
 

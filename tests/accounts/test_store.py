@@ -6,9 +6,18 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Delete, Update, select
 
-from fieldgate.accounts.store import MAX_TOKENS, AccountStore, IssuedBy, NewUser, UnknownUser, UsernameTaken
+from fieldgate.accounts.store import (
+    DISPLAY_PREFIX_LENGTH,
+    MAX_TOKENS,
+    TOKEN_PREFIX,
+    AccountStore,
+    IssuedBy,
+    NewUser,
+    UnknownUser,
+    UsernameTaken,
+    hash_token,
+)
 from fieldgate.accounts.tables import tokens, users
-from fieldgate.accounts.tokens import DISPLAY_PREFIX_LENGTH, TOKEN_PREFIX, hash_token
 from fieldgate.db import Database, DataVersions, now
 from fieldgate.errors import Unauthorized
 from fieldgate.identity import AuthMethod

@@ -17,8 +17,7 @@ import msgspec
 from fieldgate.app import operations
 from fieldgate.assets.search_query import SearchSyntaxError, parse_search
 from fieldgate.assets.sharing import csv_table
-from fieldgate.assets.sharing.grant_parsing import parse_assignments
-from fieldgate.assets.sharing.planning import ErrorCollector
+from fieldgate.assets.sharing.grant_parsing import ErrorCollector, parse_assignments
 from fieldgate.errors import Problem, ValidationError
 from fieldgate.events.ingest import file_loader
 from fieldgate.http.negotiation import Format, choose_format, negotiate, negotiate_encoding, prefers_bytes

@@ -1,6 +1,6 @@
 """Change assignments: the one way for a single assignment, lists, tables, clones and many assets at once."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -9,13 +9,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.store import username_key
 from fieldgate.assets.authorization import asset_not_found
-from fieldgate.assets.sharing.grant_parsing import user_not_found_message
-from fieldgate.assets.sharing.grants import AssetGrants, Grant, Grantee, requested_cost
-from fieldgate.assets.sharing.planning import Action, ErrorCollector, PermissionChange, plan_changes, plan_type_change
+from fieldgate.assets.sharing.grant_parsing import ErrorCollector, user_not_found_message
+from fieldgate.assets.sharing.grants import Action, AssetGrants, Grant, Grantee, PermissionChange, requested_cost
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
 from fieldgate.errors import Conflict, Forbidden
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
+from fieldgate.permissions import rules
+from fieldgate.permissions.effects import RuleViolation
+from fieldgate.permissions.rules import PermissionState, RuleOutcome
+from fieldgate.permissions.submission_filters import Filter, Filters
 
 
 class SharingChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,3 +141,92 @@ def _plan(
                 message = Message("{message} (asset {uid})", message=message, uid=asset.uid)
             change.errors.add(each.field_prefix + change.field_name(each.violation.field), message)
     return changes
+
+
+class RefusedGrant(msgspec.Struct, frozen=True):
+    """A request that the rules do not allow. `field_prefix` is that of the grant to blame."""
+
+    field_prefix: str
+    violation: RuleViolation
+
+
+_Rule = Callable[[PermissionState, Sequence[str], str, Filters | None], RuleOutcome]
+
+_RULES: dict[Action, _Rule] = {
+    Action.ASSIGN: rules.assign,
+    Action.REMOVE: lambda state, permissions, asset_type, _: rules.remove(state, permissions, asset_type),
+    Action.REMOVE_ALL: lambda state, _, asset_type, __: rules.remove_all(state, asset_type),
+    Action.REPLACE: rules.replace,
+    Action.CLONE: rules.replace,
+}
+
+
+def plan_changes(
+    action: Action, asset: AssetGrants, by_user: Mapping[Grantee, Sequence[Grant]]
+) -> tuple[list[PermissionChange], list[RefusedGrant]]:
+    """Apply the rule of an action to what is requested for each user."""
+    changes, refused = [], []
+    # Most of a thousand users are in the same state. The filters are stored, too: an id is only unique while its
+    # object exists.
+    outcomes: dict[object, tuple[RuleOutcome, Filters | None]] = {}
+    public = asset.scope.public_permissions()
+    for user, grants in by_user.items():
+        before = asset.scope.state_of(user.id, public)
+        filters = _merge_filters(grants)
+        key = None if before.filters else (_cache_key(before), _permissions(grants), id(filters))
+        try:
+            outcome = outcomes[key][0] if key in outcomes else _apply(action, asset, before, grants)
+        except RuleViolation as violation:
+            refused.append(_find_offender(action, asset, before, grants, violation))
+            continue
+        if key is not None:
+            outcomes[key] = outcome, filters
+        changes.append(PermissionChange(asset, user, before, outcome.state, outcome.effects))
+    return changes, refused
+
+
+def plan_type_change(asset: AssetGrants) -> list[PermissionChange]:
+    """Recompute implied permissions after the type of an asset changed. Those of a survey include submissions."""
+    changes = []
+    for user_id in asset.scope.direct:
+        before = asset.scope.state_of(user_id)
+        outcome = rules.recompute_implied(before, asset.asset_type)
+        changes.append(PermissionChange(asset, asset.grantees_by_id[user_id], before, outcome.state, outcome.effects))
+    return changes
+
+
+def _permissions(grants: Iterable[Grant]) -> tuple[str, ...]:
+    return tuple(grant.permission for grant in grants if grant.permission is not None)
+
+
+def _cache_key(state: PermissionState) -> tuple[object, ...]:
+    """Everything but the filters."""
+    return state.is_owner, state.is_public, state.granted, state.denied, state.collection, state.public
+
+
+def _merge_filters(grants: Iterable[Grant]) -> Filters | None:
+    """Join the filters of several grants for one user: a submission has to match any of them."""
+    found = [grant.filters for grant in grants if grant.filters is not None]
+    if len(found) < 2:
+        return found[0] if found else None
+    joined: dict[str, list[Filter]] = {}
+    for filters in found:
+        for codename, given in filters.items():
+            joined.setdefault(codename, []).extend(given)
+    return {codename: tuple(given) for codename, given in joined.items()}
+
+
+def _apply(action: Action, asset: AssetGrants, before: PermissionState, grants: Sequence[Grant]) -> RuleOutcome:
+    return _RULES[action](before, _permissions(grants), asset.asset_type, _merge_filters(grants))
+
+
+def _find_offender(
+    action: Action, asset: AssetGrants, before: PermissionState, grants: Sequence[Grant], violation: RuleViolation
+) -> RefusedGrant:
+    """Find the grant to blame: the first that is refused on its own, else the last one."""
+    for grant in grants:
+        try:
+            _apply(action, asset, before, [grant])
+        except RuleViolation as cause:
+            return RefusedGrant(grant.field_prefix, cause)
+    return RefusedGrant(grants[-1].field_prefix, violation)

@@ -13,6 +13,7 @@ import msgspec
 
 from fieldgate.assets.sharing.grant_parsing import (
     MAX_ITEMS,
+    ErrorCollector,
     lacks_filters,
     parse_partial_permissions,
     parse_permission,
@@ -20,7 +21,6 @@ from fieldgate.assets.sharing.grant_parsing import (
     too_many_message,
 )
 from fieldgate.assets.sharing.grants import Grant, ListedAssignment
-from fieldgate.assets.sharing.planning import ErrorCollector
 from fieldgate.errors import BadRequest, ValidationError
 from fieldgate.http.request.body_parsing import decode_json
 from fieldgate.http.response.csv_safe import encode_csv, unescape_formula

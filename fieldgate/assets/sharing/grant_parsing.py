@@ -4,15 +4,14 @@ In a list, the names of invalid fields begin with the position of the entry: `{"
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Any, Literal, TypeGuard
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from fieldgate.assets.sharing.grants import FILTER_COST, Grant
-from fieldgate.assets.sharing.planning import ErrorCollector
 from fieldgate.assets.sharing.schemas import AssignmentBody
 from fieldgate.errors import BadRequest, ValidationError
-from fieldgate.http.request.references import InvalidReference, ReferenceKind, parse_reference, quote_input
 from fieldgate.http.request.validation import NULL_CHARACTERS, parse_struct
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL
@@ -28,10 +27,92 @@ from fieldgate.permissions.submission_filters import (
     with_implied_filters,
 )
 
+ReferenceKind = Literal["users", "permissions", "assets"]
+
+API_ROOT = "/api/v2/"
+ASSETS_ALIAS = "/assets/"  # the path of old clients
+MAX_REFERENCE_CHARS = 2000
+MAX_QUOTED_CHARS = 50  # of input that an error message repeats
+
+_INVALID_MESSAGES = {
+    "users": Message("“{given}” is not a user: enter the address of one, or a username."),
+    "permissions": Message("“{given}” is not a permission: enter the address of one, or a codename."),
+    "assets": Message("“{given}” is not an asset: enter the address of one, or a uid."),
+}
+
+
+class InvalidReference(ValueError):
+    """The text is not a reference of this kind."""
+
+    def __init__(self, message: Message) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+def parse_reference(kind: ReferenceKind, text: str) -> str:
+    """Return the name in a reference: a URL of any host, a path, or the bare name.
+
+    Raise `InvalidReference` if it refers to something else.
+    """
+    given = text.strip()
+    if not given or "\0" in given or len(given) > MAX_REFERENCE_CHARS:
+        raise _invalid_reference(kind, given)
+    if "://" not in given and not given.startswith("/"):
+        return given
+    try:
+        path = urlsplit(given).path
+    except ValueError:
+        raise _invalid_reference(kind, given) from None
+    _, found, rest = path.partition(f"{API_ROOT}{kind}/")
+    if kind == "assets" and not found:
+        _, found, rest = path.partition(ASSETS_ALIAS)
+    name = unquote(rest.removesuffix("/") if rest.endswith("/") else rest.removesuffix(".json"))
+    if not found or not name or "\0" in name or (kind != "users" and "/" in name):
+        raise _invalid_reference(kind, given)
+    return name
+
+
+def quote_input(text: str) -> str:
+    """Shorten input so that an error message can repeat it."""
+    return text.replace("\0", "")[:MAX_QUOTED_CHARS]
+
+
+def _invalid_reference(kind: ReferenceKind, given: str) -> InvalidReference:
+    return InvalidReference(Message(_INVALID_MESSAGES[kind].text, given=quote_input(given)))
+
+
+MAX_ERRORS = 100  # reported for one request
 MAX_ITEMS = 20_000  # in one list or table
 
 _FILTERS_REQUIRED = Message("This field is required with the permission partial_submissions.")
 _FILTERS_NOT_ALLOWED = Message("This field is only allowed with the permission partial_submissions.")
+
+
+class ErrorCollector:
+    """Collects the errors of a request, to report all of them at once."""
+
+    def __init__(self) -> None:
+        self._fields: dict[str, list[Message]] = {}
+        self._seen: set[tuple[str, str]] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._fields)
+
+    def add(self, field: str, message: Message) -> None:
+        key = field, str(message)
+        if key not in self._seen and len(self._seen) < MAX_ERRORS:
+            self._seen.add(key)
+            self._fields.setdefault(field, []).append(message)
+
+    def add_all(self, invalid: ValidationError, field_prefix: str = "") -> None:
+        for field, messages in invalid.fields.items():
+            for message in messages:
+                self.add(field_prefix + field, message)
+
+    def raise_if_any(self) -> None:
+        """Raise `ValidationError` if there are errors."""
+        if self._fields:
+            raise ValidationError(self._fields)
 
 
 def parse_assignments(items: Sequence[Any], errors: ErrorCollector) -> list[Grant]:

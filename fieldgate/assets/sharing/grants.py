@@ -1,7 +1,8 @@
-"""An asset with its assignments, which of them a caller can see, and requests to change some."""
+"""An asset with its assignments, which of them a caller can see, and changes of them as requested and as planned."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import Enum
 from functools import lru_cache
 from types import MappingProxyType
 from typing import ParamSpec, TypeVar
@@ -17,11 +18,17 @@ from fieldgate.assets.authorization import (
     authorize_scope,
 )
 from fieldgate.db.uid import uid_from_int
+from fieldgate.errors import ValidationError
+from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
 from fieldgate.overload import run_in_thread_if
 from fieldgate.permissions import rules
-from fieldgate.permissions.submission_filters import Filters
+from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.effects import Effect, EffectKind
+from fieldgate.permissions.rules import PermissionState
+from fieldgate.permissions.submission_filters import Filters, filters_json_size
 
+MAX_WRITTEN_FILTER_BYTES = 64 * 1024**2  # 64 MiB, per request
 THREAD_THRESHOLD = 300  # assignments that take milliseconds
 FILTER_COST = 100  # assignments that take as long as one with large filters
 
@@ -145,6 +152,49 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True):
             for row in self.scope.on_collection.get(user_id, ())
             if isinstance(row, StoredAssignment)
         }
+
+
+class Action(Enum):
+    """What was requested, as recorded in the history."""
+
+    ASSIGN = "assign"
+    REMOVE = "remove"
+    REMOVE_ALL = "remove_all"
+    REPLACE = "replace"
+    CLONE = "clone"
+    IMPORT = "import"  # a form imported into an asset of another type
+    TRANSFER = "transfer"  # of ownership
+
+
+class PermissionChange(msgspec.Struct, frozen=True):
+    """The change of one user's permissions on one asset."""
+
+    asset: AssetGrants
+    user: Grantee
+    before: PermissionState
+    after: PermissionState
+    effects: tuple[Effect, ...]
+
+    def filters_of(self, effect: Effect) -> Filters | None:
+        """Return the new filters if the effect sets some."""
+        sets_filters = effect.permission == PARTIAL and effect.kind in (EffectKind.GRANTED, EffectKind.FILTERED)
+        return self.after.filters if sets_filters else None
+
+    @property
+    def filter_bytes(self) -> int:
+        """Bytes of filters to write."""
+        written = [filters for effect in self.effects if (filters := self.filters_of(effect)) is not None]
+        return 2 * sum(map(filters_json_size, written))  # in the assignment and in the history
+
+
+def reject_oversized(changes: Iterable[PermissionChange]) -> None:
+    """Refuse to write more filters than one transaction should."""
+    if sum(change.filter_bytes for change in changes) > MAX_WRITTEN_FILTER_BYTES:
+        message = Message(
+            "These filters are too large for so many assignments at once: the limit is {most} MiB in total.",
+            most=MAX_WRITTEN_FILTER_BYTES // 1024**2,
+        )
+        raise ValidationError({"partial_permissions": [message]})
 
 
 def _sort_key(assignment: ListedAssignment) -> tuple[str, str, bool, str]:

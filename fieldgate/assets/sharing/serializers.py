@@ -10,8 +10,7 @@ from sqlalchemy import Row
 
 from fieldgate.accounts.schemas import user_path
 from fieldgate.assets.schemas import AssignmentRecord, asset_path, assignment_path
-from fieldgate.assets.sharing.grants import AssetGrants, ListedAssignment
-from fieldgate.assets.sharing.planning import PermissionChange, reject_oversized
+from fieldgate.assets.sharing.grants import AssetGrants, ListedAssignment, PermissionChange, reject_oversized
 from fieldgate.assets.sharing.schemas import ChangeRecord, EffectOnUser, HistoryRecord, ResultRecord
 from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language

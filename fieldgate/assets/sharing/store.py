@@ -19,8 +19,15 @@ from sqlalchemy.engine import Connection
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets.authorization import AssignmentScope, AuthorizedAsset, asset_not_found, effective_user_id
-from fieldgate.assets.sharing.grants import AssetGrants, Grantee, StoredAssignment, run_by_cost
-from fieldgate.assets.sharing.planning import Action, PermissionChange, reject_oversized
+from fieldgate.assets.sharing.grants import (
+    Action,
+    AssetGrants,
+    Grantee,
+    PermissionChange,
+    StoredAssignment,
+    reject_oversized,
+    run_by_cost,
+)
 from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets, assignment_history, assignments
 from fieldgate.db import (

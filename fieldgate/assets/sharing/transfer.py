@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Insert, and_, func, insert, literal, selec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import users
-from fieldgate.assets.sharing.planning import Action
+from fieldgate.assets.sharing.grants import Action
 from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets, assignment_history, assignments
 from fieldgate.db import Database, DataVersions, Timestamp, now

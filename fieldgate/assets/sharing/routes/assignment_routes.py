@@ -11,9 +11,8 @@ from fieldgate.assets.asset_lists import LIST_TOPICS
 from fieldgate.assets.authorization import AssetAuthorizer, audience_key
 from fieldgate.assets.schemas import AssignmentRecord
 from fieldgate.assets.sharing.changes import SharingChange, apply_and_reload, apply_change
-from fieldgate.assets.sharing.grant_parsing import parse_assignment
-from fieldgate.assets.sharing.grants import AssetGrants, Grant, ListedAssignment, run_by_cost
-from fieldgate.assets.sharing.planning import Action, ErrorCollector, PermissionChange
+from fieldgate.assets.sharing.grant_parsing import ErrorCollector, parse_assignment
+from fieldgate.assets.sharing.grants import Action, AssetGrants, Grant, ListedAssignment, PermissionChange, run_by_cost
 from fieldgate.assets.sharing.schemas import (
     ASSIGNMENTS_PATH,
     TAG,

@@ -6,6 +6,7 @@ from fieldgate.accounts.store import username_key
 from fieldgate.assets.sharing.changes import SharingChange, change_assignments
 from fieldgate.assets.sharing.grant_parsing import (
     MAX_ITEMS,
+    ErrorCollector,
     lacks_filters,
     parse_asset,
     parse_partial_permissions,
@@ -13,8 +14,7 @@ from fieldgate.assets.sharing.grant_parsing import (
     parse_user,
     too_many_message,
 )
-from fieldgate.assets.sharing.grants import Grant, run_by_cost
-from fieldgate.assets.sharing.planning import Action, ErrorCollector
+from fieldgate.assets.sharing.grants import Action, Grant, run_by_cost
 from fieldgate.assets.sharing.schemas import (
     BATCH_PATH,
     MAX_LIST_BYTES,

@@ -8,6 +8,7 @@ from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.schemas import AssignmentRecord
 from fieldgate.assets.sharing.changes import SharingChange, apply_and_reload, change_assignments
 from fieldgate.assets.sharing.grant_parsing import (
+    ErrorCollector,
     estimate_parse_cost,
     parse_assignments,
     parse_field,
@@ -16,8 +17,7 @@ from fieldgate.assets.sharing.grant_parsing import (
     parse_user,
     too_many_message,
 )
-from fieldgate.assets.sharing.grants import AssetGrants, Grant, run_by_cost
-from fieldgate.assets.sharing.planning import Action, ErrorCollector, PermissionChange
+from fieldgate.assets.sharing.grants import Action, AssetGrants, Grant, PermissionChange, run_by_cost
 from fieldgate.assets.sharing.schemas import (
     ASSIGNMENTS_PATH,
     MAX_LIST_BYTES,

@@ -7,8 +7,8 @@ from msgspec import Raw
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.sharing.changes import SharingChange, change_assignments
 from fieldgate.assets.sharing.csv_table import MAX_TABLE_BYTES, parse_table, write_table
-from fieldgate.assets.sharing.grants import AssetGrants, run_by_cost
-from fieldgate.assets.sharing.planning import Action, ErrorCollector
+from fieldgate.assets.sharing.grant_parsing import ErrorCollector
+from fieldgate.assets.sharing.grants import Action, AssetGrants, run_by_cost
 from fieldgate.assets.sharing.schemas import ASSIGNMENTS_PATH, TAG, ChangeRecord, TableBody, TableUploadQuery
 from fieldgate.assets.sharing.serializers import CHANGE_EXAMPLE, encode_changes
 from fieldgate.assets.sharing.store import AssignmentStore
