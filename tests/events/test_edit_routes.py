@@ -160,3 +160,20 @@ async def test_slug_must_be_unique(service: Service) -> None:
     message = "Another event already has the slug taken."
     assert await errors(service, headers, first) == {"slug": [message]}
     await service.request("DELETE", f"{PATH}7005/", headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (b"", "application/json", 400),
+        (b"{", "application/json", 400),
+        (b"[]", "application/json", 400),
+        (b"name=x", "application/x-www-form-urlencoded", 415),
+        (b'{"summary": "' + b"x" * 4 * 1024 * 1024 + b'"}', "application/json", 413),
+    ],
+    ids=["nothing", "broken", "list", "form", "large"],
+)
+async def test_invalid_bodies(service: Service, body: bytes, kind: str, status: int) -> None:
+    headers = {**await superuser(service), "Content-Type": kind}
+    assert (await service.request("PUT", f"{PATH}7006/", content=body, headers=headers)).status_code == status
+    assert (await service.get(f"{PATH}7006/", headers=headers)).status_code == 404, "nothing was written"
