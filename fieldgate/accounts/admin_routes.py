@@ -35,28 +35,6 @@ from fieldgate.reference.store import ReferenceStore
 TAG = "Users"
 USER_PATH = USERS_PATH + "{username}/"
 
-_USER_EXAMPLE: dict[str, Any] = {
-    "url": "http://127.0.0.1:8000/api/v2/users/amina/",
-    "username": "amina",
-    "date_joined": "2026-11-15T08:30:00Z",
-    "public_collection_subscribers_count": 0,
-    "public_collections_count": 2,
-}
-_FULL_USER_EXAMPLE: dict[str, Any] = {
-    **_USER_EXAMPLE,
-    "first_name": "Amina",
-    "last_name": "Diallo",
-    "is_active": True,
-    "is_superuser": False,
-    "is_ifrc": False,
-    "countries": ["KEN"],
-    "last_login": "2026-11-15T08:30:00Z",
-    "invitation_expires": None,
-}
-_INVITATION_EXAMPLE = {
-    "url": "http://127.0.0.1:8000/invitation/fgi_K7mPq2XvN8sRtLw4ZbYcHdJfGg3hUe6kVn9pA5xC/",
-    "expires": "2026-11-16T08:30:00Z",
-}
 _IS_ACTIVE = {"active": True, "disabled": False, "all": None}  # by status
 
 
@@ -76,7 +54,6 @@ class PublicCollections:
     title=Message("Users"),
     description=Message("All users with an active account, or also the disabled ones. Only for superusers."),
     tag=TAG,
-    example=_FULL_USER_EXAMPLE,
     error_statuses=(403,),
 )
 async def user_list(
@@ -100,7 +77,6 @@ async def user_list(
         "One user by name; case is ignored. AnonymousUser is the public. Superusers see more, and disabled users too."
     ),
     tag=TAG,
-    example=_USER_EXAMPLE,
     error_statuses=(404,),
 )
 async def user_detail(
@@ -126,7 +102,6 @@ async def user_detail(
     ),
     tag=TAG,
     no_store=True,
-    example={**_FULL_USER_EXAMPLE, "invitation": _INVITATION_EXAMPLE},
     error_statuses=(403, 409, 413, 415),
 )
 async def user_creation(
@@ -194,7 +169,6 @@ async def _validate(body: NewUserBody, reference: ReferenceStore) -> None:
     ),
     tag=TAG,
     no_store=True,
-    example=_FULL_USER_EXAMPLE,
     error_statuses=(403, 404, 409, 413, 415),
 )
 async def user_change(
@@ -224,7 +198,6 @@ async def user_change(
     ),
     tag=TAG,
     no_store=True,
-    example=_INVITATION_EXAMPLE,
     error_statuses=(403, 404, 409),
 )
 async def user_invitation(

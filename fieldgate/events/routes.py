@@ -1,7 +1,6 @@
 """`/api/v2/event/`: lists, exports, single events and deleted events."""
 
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, ClassVar
 
 import msgspec
@@ -44,7 +43,6 @@ TAG = "Events"
 PATH = "/api/v2/event/"
 DEPENDS_ON = (TOPIC, REFERENCE)
 FORMATS = (Format.JSON, Format.HTML, *PAGE_FORMATS)
-EXAMPLES = msgspec.json.decode((Path(__file__).parent / "examples.json").read_bytes())  # of OpenAPI, by operation
 
 
 class DeletedFilters(msgspec.Struct):
@@ -75,7 +73,6 @@ check_filters(ListFilters)
     format_types=FORMAT_TYPES,
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
-    example=EXAMPLES["event_list"],
 )
 async def event_list(
     page: PageRequest,
@@ -109,7 +106,6 @@ async def event_list(
     tag=TAG,
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
-    example=EXAMPLES["event_mini_list"],
 )
 async def event_mini_list(
     page: PageRequest,
@@ -131,7 +127,6 @@ async def event_mini_list(
     tag=TAG,
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
-    example=EXAMPLES["event_deleted_list"],
 )
 async def event_deleted_list(
     page: PageRequest, caller: Caller, query: DeletedFilters, store: EventStore, reference: ReferenceStore
@@ -181,7 +176,6 @@ async def event_export(
     tag=TAG,
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
-    example=EXAMPLES["event_detail"],
     error_statuses=(404,),
 )
 async def event_detail(
@@ -210,7 +204,6 @@ async def event_detail(
     tag=TAG,
     body_schema=EventBody,
     max_body=MAX_BODY_BYTES,
-    example=EXAMPLES["event_detail"],
     error_statuses=(403, 404, 413, 415),
 )
 async def event_replacement(

@@ -102,7 +102,6 @@ class Readiness:
     description=Message("Reports that the process is running. For a supervisor; any Host header is accepted."),
     tag=TAG,
     response=Health,
-    example={"status": "alive", "version": __version__},
     formats=(Format.JSON,),
     checks_host=False,
     no_store=True,
@@ -122,7 +121,6 @@ async def healthz() -> Response:
     tag=TAG,
     response=Health,
     error_types={503: NotReadyReport},
-    example={"status": "ready", "version": __version__},
     formats=(Format.JSON,),
     checks_host=False,
     no_store=True,
@@ -179,7 +177,6 @@ def index_operation(operations: Iterable[Operation]) -> Operation:
         description=Message("The lists of this service with their URLs."),
         tag=TAG,
         depends_on=(),
-        example={"permissions": "http://127.0.0.1:8000/api/v2/permissions/"},
     )
     async def endpoint_index() -> dict[str, Link]:
         return endpoints

@@ -155,8 +155,6 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     title: Message
     text: Message
     tag: str
-    example: Any
-    alternate_example: Any
     error_statuses: tuple[int, ...]
     in_schema: bool
 
@@ -196,7 +194,6 @@ class CommonOptions(TypedDict, total=False):
     formats: tuple[Format, ...]
     # The types of responses in other formats that are JSON, such as GeoJSON.
     format_types: Mapping[Format, Any]
-    example: Any
     # Statuses beyond those that every operation can return.
     error_statuses: tuple[int, ...]
     # The types of errors with more fields than `detail`, by status.
@@ -235,9 +232,8 @@ class WriteOptions(CommonOptions, total=False):
     """Options of operations that take a body."""
 
     status: int
-    # The type of a `PreviewResult`, and an example of it.
+    # The type of a `PreviewResult`.
     alternate_response: Any
-    alternate_example: Any
     # Headers of the response beyond those of every operation, as OpenAPI names them.
     response_headers: tuple[str, ...]
     # The type of a body with status 400 that is neither a detail nor errors of fields.
@@ -390,8 +386,6 @@ def _description(options: OperationOptions) -> Description:
         title=options["title"],
         text=options["description"],
         tag=options["tag"],
-        example=options.get("example"),
-        alternate_example=options.get("alternate_example"),
         error_statuses=options.get("error_statuses", ()),
         in_schema=options.get("in_schema", True),
     )

@@ -45,13 +45,6 @@ class WarningRecord(msgspec.Struct, frozen=True):
         "to its owner only."
     ),
     tag="Assets",
-    example={
-        "sheet": "survey",
-        "row": 7,
-        "column": "relevant",
-        "code": "unknown_column",
-        "message": "“relevent” is not an XLSForm column and has no effect. Correct its name, or remove it.",
-    },
     error_statuses=(404,),
 )
 async def version_warnings(

@@ -1,7 +1,5 @@
 """Routes under `/api/v2/imports/`."""
 
-from typing import Any
-
 import msgspec
 
 from fieldgate.assets.authorization import AssetAuthorizer
@@ -35,45 +33,6 @@ THREAD_THRESHOLD_BYTES = 64 * 1024  # parsed in 0.5 ms; starting a thread takes 
 
 _UID = "iKm3pVw8ZtQ2xYcRnB5dFh"
 _URL = f"http://127.0.0.1:8000{PATH}{_UID}/"
-_EXAMPLE: dict[str, Any] = {
-    "url": _URL,
-    "status": "complete",
-    "messages": {
-        "updated": [],
-        "created": [
-            {
-                "uid": "aKm3pVw8ZtQ2xYcRnB5dFh",
-                "kind": "asset",
-                "summary": {"geo": False, "labels": ["Name"], "columns": ["type", "name", "label"], "languages": [],
-                            "row_count": 1, "default_translation": None},
-                "owner__username": "amina",
-            }
-        ],
-    },
-    "uid": _UID,
-    "date_created": "2026-11-15T08:30:00Z",
-    "filename": "household.xlsx",
-    "destination": None,
-    "library": False,
-    "desired_type": None,
-}  # fmt: skip
-_ROWS_EXAMPLE: dict[str, Any] = {
-    "sheets": [
-        {
-            "sheet": "survey",
-            "columns": ["A", "B", "C"],
-            "header": {"row": 1, "cells": ["type", "name", "label"], "marks": []},
-            "rows": [
-                {"row": 4, "cells": ["text", "name", "Name of the head of household"], "marks": []},
-                {
-                    "row": 5,
-                    "cells": ["integr", "age", "Age"],
-                    "marks": [{"kind": "problem", "index": 0, "cell": 0}],
-                },
-            ],
-        }
-    ]
-}
 
 
 def _file_limit(settings: Settings) -> int:
@@ -96,7 +55,6 @@ def _audience_key(caller: Caller) -> str:
     depends_on=(TOPIC,),
     audience_key=_audience_key,
     strict_freshness=True,
-    example=_EXAMPLE,
 )
 async def import_list(
     page: PageRequest, caller: Caller, language: Language, query: ImportFilters, store: ImportStore
@@ -117,7 +75,6 @@ async def import_list(
     ),
     tag=TAG,
     file_limit=_file_limit,
-    example={"uid": _UID, "url": _URL, "status": "processing"},
     error_statuses=(403, 404, 413, 415, 422),
 )
 async def import_creation(
@@ -153,7 +110,6 @@ async def import_creation(
     depends_on=(TOPIC,),
     audience_key=_audience_key,
     strict_freshness=True,
-    example=_EXAMPLE,
     error_statuses=(404,),
 )
 async def import_detail(uid: str, caller: Caller, language: Language, store: ImportStore) -> ImportRecord:
@@ -174,7 +130,6 @@ async def import_detail(uid: str, caller: Caller, language: Language, store: Imp
     depends_on=(TOPIC,),
     audience_key=_audience_key,
     strict_freshness=True,
-    example=_ROWS_EXAMPLE,
     error_statuses=(404,),
 )
 async def import_rows(uid: str, caller: Caller, store: ImportStore) -> ImportRows:

@@ -1,7 +1,6 @@
 """`/api/v2/permissions/`: the catalogue and the effects of assigning; read-only, no login needed."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -20,55 +19,6 @@ from fieldgate.permissions.what_if import name_errors, removal_errors, unknown_p
 TAG = "Permissions"
 MAX_HELD_PERMISSIONS = 20  # names; there are half as many permissions
 
-_EXAMPLE = {
-    "url": "http://127.0.0.1:8000/api/v2/permissions/change_asset/",
-    "codename": "change_asset",
-    "implied": ["http://127.0.0.1:8000/api/v2/permissions/view_asset/"],
-    "contradictory": [],
-    "name": "Can change asset",
-}
-_EFFECTS_EXAMPLE: dict[str, Any] = {
-    "permission": "http://127.0.0.1:8000/api/v2/permissions/view_submissions/",
-    "asset_type": "survey",
-    "held": [
-        "http://127.0.0.1:8000/api/v2/permissions/partial_submissions/",
-        "http://127.0.0.1:8000/api/v2/permissions/view_asset/",
-    ],
-    "effects": [
-        {
-            "permission": "http://127.0.0.1:8000/api/v2/permissions/view_submissions/",
-            "effect": "granted",
-            "reason": "asked",
-            "because": None,
-            "message": "view_submissions: granted, as asked.",
-            "label": "View submissions",
-            "why": "chosen",
-        },
-        {
-            "permission": "http://127.0.0.1:8000/api/v2/permissions/partial_submissions/",
-            "effect": "removed",
-            "reason": "contradicted",
-            "because": "http://127.0.0.1:8000/api/v2/permissions/view_submissions/",
-            "message": "partial_submissions: removed, contradicted by view_submissions.",
-            "label": "Act on submissions only from specific users",
-            "why": "not possible together with “View submissions”",
-        },
-    ],
-    "result": [
-        "http://127.0.0.1:8000/api/v2/permissions/view_asset/",
-        "http://127.0.0.1:8000/api/v2/permissions/view_submissions/",
-    ],
-}
-
-_WHAT_IF_EXAMPLE: dict[str, Any] = {
-    "asset_type": "survey",
-    "held": _EFFECTS_EXAMPLE["held"],
-    "assigned": [_EFFECTS_EXAMPLE["permission"]],
-    "removed": [],
-    "effects": _EFFECTS_EXAMPLE["effects"],
-    "result": _EFFECTS_EXAMPLE["result"],
-}
-
 
 @get_list(
     "/api/v2/permissions/",
@@ -77,7 +27,6 @@ _WHAT_IF_EXAMPLE: dict[str, Any] = {
     description=Message("All permissions that can be assigned on an asset, with what each implies and contradicts."),
     tag=TAG,
     depends_on=(),
-    example=_EXAMPLE,
 )
 async def permission_list(page: PageRequest, language: Language) -> ListResult[PermissionRecord]:
     records = list(encoded_permissions(language).values())
@@ -91,7 +40,6 @@ async def permission_list(page: PageRequest, language: Language) -> ListResult[P
     description=Message("One permission, with what it implies and contradicts."),
     tag=TAG,
     depends_on=(),
-    example=_EXAMPLE,
     error_statuses=(404,),
 )
 async def permission_detail(codename: str, language: Language) -> msgspec.Raw:
@@ -108,7 +56,6 @@ async def permission_detail(codename: str, language: Language) -> msgspec.Raw:
     description=Message("What assigning a permission would grant and remove, and why, without any asset."),
     tag=TAG,
     depends_on=(),
-    example=_EFFECTS_EXAMPLE,
     error_statuses=(404,),
 )
 async def permission_effects(codename: str, query: EffectsFilters, language: Language) -> msgspec.Raw:
@@ -135,7 +82,6 @@ async def permission_effects(codename: str, query: EffectsFilters, language: Lan
     ),
     tag=TAG,
     depends_on=(),
-    example=_WHAT_IF_EXAMPLE,
 )
 async def permission_what_if(query: WhatIfQuery, language: Language) -> msgspec.Raw:
     lists = {"held": query.held, "assign": query.assign, "remove": query.remove}

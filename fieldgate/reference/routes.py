@@ -1,7 +1,6 @@
 """`/api/v2/country/`, `/api/v2/region/` and `/api/v2/disaster_type/`; no login needed."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -25,8 +24,6 @@ from fieldgate.reference.store import TOPIC, ReferenceStore
 
 TAG = "Countries, regions and disaster types"
 
-EXAMPLES = msgspec.json.decode((Path(__file__).parent / "examples.json").read_bytes())  # of OpenAPI
-
 
 @get_list(
     "/api/v2/country/",
@@ -36,7 +33,6 @@ EXAMPLES = msgspec.json.decode((Path(__file__).parent / "examples.json").read_by
     description=Message("Countries, territories and the regions that events can be in, with their codes."),
     tag=TAG,
     depends_on=(TOPIC,),
-    example=EXAMPLES["country"],
 )
 async def country_list(
     page: PageRequest, language: Language, query: CountryFilters, store: ReferenceStore
@@ -54,7 +50,6 @@ async def country_list(
     description=Message("One country, even if it is no longer in use."),
     tag=TAG,
     depends_on=(TOPIC,),
-    example=EXAMPLES["country"],
     error_statuses=(404,),
 )
 async def country_detail(id: str, language: Language, store: ReferenceStore) -> msgspec.Raw:
@@ -72,7 +67,6 @@ async def country_detail(id: str, language: Language, store: ReferenceStore) -> 
     description=Message("The five regions of the world; region 0 is Africa."),
     tag=TAG,
     depends_on=(),
-    example=EXAMPLES["region"],
 )
 async def region_list(page: PageRequest, language: Language, query: RegionFilters) -> ListResult[RegionRecord]:
     found = matching_regions(query)
@@ -86,7 +80,6 @@ async def region_list(page: PageRequest, language: Language, query: RegionFilter
     description=Message("One region."),
     tag=TAG,
     depends_on=(),
-    example=EXAMPLES["region"],
     error_statuses=(404,),
 )
 async def region_detail(id: str, language: Language) -> msgspec.Raw:
@@ -104,7 +97,6 @@ async def region_detail(id: str, language: Language) -> msgspec.Raw:
     description=Message("The types of disaster that events can have."),
     tag=TAG,
     depends_on=(TOPIC,),
-    example=EXAMPLES["disaster_type"],
 )
 async def disaster_type_list(
     page: PageRequest, language: Language, query: DisasterTypeFilters, store: ReferenceStore
@@ -123,7 +115,6 @@ async def disaster_type_list(
     description=Message("One kind of disaster."),
     tag=TAG,
     depends_on=(TOPIC,),
-    example=EXAMPLES["disaster_type"],
     error_statuses=(404,),
 )
 async def disaster_type_detail(id: str, language: Language, store: ReferenceStore) -> msgspec.Raw:

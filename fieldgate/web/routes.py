@@ -63,7 +63,6 @@ async def start(
     tag="Service",
     formats=(Format.JSON,),
     depends_on=(),
-    example={"openapi": "3.1.0"},
     response=dict[str, Any],
 )
 async def openapi_json(request: ParsedRequest, document: OpenAPIDocument) -> Response:

@@ -58,7 +58,6 @@ async def test_a_write_of_another_process_while_a_page_is_read(
         title=Message("Permissions"),
         description=Message("Permissions"),
         tag="Numbers",
-        example={"number": 1},
         depends_on=("numbers",),
     )
     async def number_list(page: PageRequest) -> ListResult[Number]:

@@ -35,7 +35,6 @@ def numbers(count: int) -> Operation:
         title=Message("Permissions"),
         description=Message("Permissions"),
         tag="Numbers",
-        example={"number": 1},
         depends_on=(),
     )
     async def number_list(page: PageRequest, query: NumberQuery) -> ListResult[Number]:

@@ -362,3 +362,115 @@ def test_recompute_implied_after_type_change() -> None:
     filters = with_implied_filters(ANY_SUBMISSIONS)
     partial = rules.assign(PermissionState(), PARTIAL, "survey", filters).state
     assert rules.recompute_implied(partial, "survey") == RuleOutcome(partial, ())
+
+
+@pytest.mark.parametrize("asset_type", ASSIGNABLE)
+@pytest.mark.parametrize("codename", [*sorted(TABLE), "fly_asset", ""])
+def test_assignable_by_type(asset_type: str, codename: str) -> None:
+    if codename in ASSIGNABLE[asset_type]:
+        granted = rules.assign(PermissionState(), codename, asset_type, SEEN).state.granted
+        assert granted == with_implied([codename], asset_type)
+    else:
+        with pytest.raises(
+            RuleViolation, match=f"^{codename} cannot be assigned on an asset of this type.$"
+        ) as refused:
+            rules.assign(PermissionState(), codename, asset_type, SEEN)
+        assert refused.value.field == "permission"
+    assert rules.assignable(asset_type) == ASSIGNABLE[asset_type]
+
+
+@pytest.mark.parametrize("asset_type", ASSIGNABLE)
+@pytest.mark.parametrize("codename", sorted(TABLE))
+def test_assignable_to_the_public(asset_type: str, codename: str) -> None:
+    public = PermissionState(is_public=True)
+    possible = ASSIGNABLE[asset_type] & PUBLIC_PERMISSIONS
+    assert rules.assignable(asset_type, to_public=True) == possible
+    if codename in possible:
+        assert rules.assign(public, codename, asset_type).state.granted <= possible
+    elif codename in ASSIGNABLE[asset_type]:
+        with pytest.raises(RuleViolation, match=f"^The public cannot be given {codename}.$"):
+            rules.assign(public, codename, asset_type, SEEN)
+
+
+@pytest.mark.parametrize("codename", sorted(TABLE["partial_submissions"][2]))
+def test_full_permission_removes_partial_and_filters(codename: str) -> None:
+    outcome = rules.assign(holding(PARTIAL), codename, "survey")
+    assert PARTIAL not in outcome.state.granted
+    assert outcome.state.filters == {}
+    because = "view_submissions" if codename == "manage_asset" else codename
+    assert f"partial_submissions: removed, contradicted by {because}." in told(outcome)
+
+
+def test_partial_removes_contradicted_permissions_of_a_manager() -> None:
+    outcome = rules.assign(holding("manage_asset"), PARTIAL, "survey", SEEN)
+    assert outcome.state.granted == {PARTIAL, "view_asset", "change_asset", "add_submissions"}
+    assert told(outcome) == [
+        "partial_submissions: granted, as asked.",
+        "change_submissions: removed, contradicted by partial_submissions.",
+        "delete_submissions: removed, contradicted by partial_submissions.",
+        "manage_asset: removed, contradicted by partial_submissions.",
+        "validate_submissions: removed, contradicted by partial_submissions.",
+        "view_submissions: removed, contradicted by partial_submissions.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
+        ({"view_submissions": (A,)}, {"view_submissions": (A,)}),
+        (
+            {"change_submissions": (A,)},
+            {"add_submissions": (A,), "view_submissions": (A,), "change_submissions": (A,)},
+        ),
+        ({"delete_submissions": (A,)}, {"view_submissions": (A,), "delete_submissions": (A,)}),
+        ({"validate_submissions": (A,)}, {"view_submissions": (A,), "validate_submissions": (A,)}),
+        ({"add_submissions": (A,)}, {"add_submissions": (A,)}),
+        ({"view_submissions": (A, A)}, {"view_submissions": (A,)}),
+        (
+            {"view_submissions": (A,), "delete_submissions": (A,)},
+            {"view_submissions": (A,), "delete_submissions": (A,)},
+        ),
+        (
+            {"delete_submissions": (B,), "view_submissions": (A,)},
+            {"view_submissions": (A, B), "delete_submissions": (B,)},
+        ),
+        ({"view_submissions": ({},)}, {"view_submissions": ({},)}),
+    ],
+)
+def test_filters_include_implied_ones(sent: Any, stored: Any) -> None:
+    outcome = rules.assign(PermissionState(), PARTIAL, "survey", sent)
+    assert outcome.state.filters == stored
+    assert list(outcome.state.filters) == [each for each in PARTIALLY_GRANTABLE if each in stored]
+    adding = "add_submissions: granted, implied by partial_submissions."
+    assert (adding in told(outcome)) == ("add_submissions" in stored) == ("add_submissions" in outcome.state.granted)
+    assert with_implied_filters(outcome.state.filters) == stored
+
+
+@pytest.mark.parametrize("codename", sorted(TABLE["partial_submissions"][2]))
+def test_contradictions_cannot_be_assigned_together(codename: str) -> None:
+    for act in (rules.assign, rules.replace):
+        with pytest.raises(RuleViolation, match="contradict each other: assign one of them"):
+            act(PermissionState(), [PARTIAL, codename], "survey", SEEN)
+    assert rules.find_contradiction([codename, PARTIAL], "survey") is not None
+    assert rules.find_contradiction(TABLE.keys() - {PARTIAL}, "survey") is None
+
+
+def test_only_inherited_permissions_are_denied() -> None:
+    assert rules.remove(holding("change_asset"), "view_asset", "survey").state == PermissionState()
+
+
+def test_replace_removes_what_is_not_listed_or_implied() -> None:
+    outcome = rules.replace(holding("validate_submissions", "change_asset"), ["view_submissions"], "survey")
+    assert outcome.state.granted == {"view_asset", "view_submissions"}
+    assert told(outcome) == [
+        "change_asset: removed, as the new list does not name it.",
+        "validate_submissions: removed, as the new list does not name it.",
+    ]
+    assert rules.replace(holding("manage_asset"), [], "survey").state == PermissionState()
+
+
+def test_replace_assigns_what_is_inherited_but_denied() -> None:
+    denied = PermissionState(collection=frozenset({"view_asset"}), denied=frozenset({"view_asset", "change_asset"}))
+    outcome = rules.replace(denied, "view_asset", "survey")
+    assert outcome.state.granted == {"view_asset"}
+    assert outcome.state.denied == {"change_asset"}

@@ -12,8 +12,6 @@ from sqlalchemy import Row
 from fieldgate.assets.asset_lists import LIST_TOPICS, AssetLists, AssetSearch
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found, audience_key
 from fieldgate.assets.routes.asset_records import (
-    NOT_DEPLOYED,
-    NOT_DEPLOYED_DETAIL,
     ListEncoder,
     detail_fields,
     list_fields,
@@ -34,7 +32,6 @@ from fieldgate.assets.schemas import (
 from fieldgate.assets.search_query import parse_search
 from fieldgate.assets.sharing.grants import AssetGrants, run_by_cost
 from fieldgate.assets.sharing.schemas import DryRunQuery
-from fieldgate.assets.sharing.serializers import ASSIGNMENT_EXAMPLE
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.visibility_sql import DISCOVERABLE
@@ -58,50 +55,6 @@ ASSIGNABLE_ORDER = (
 )  # fmt: skip
 
 _BASE = "http://127.0.0.1:8000/api/v2/assets/aKm3pVw8ZtQ2xYcRnB5dFh/"
-ASSET_EXAMPLE: dict[str, Any] = {
-    "url": _BASE,
-    "uid": "aKm3pVw8ZtQ2xYcRnB5dFh",
-    "kind": "asset",
-    "asset_type": "survey",
-    "name": "Household survey",
-    "owner": "http://127.0.0.1:8000/api/v2/users/amina/",
-    "owner__username": "amina",
-    "parent": None,
-    "status": "shared",
-    "settings": {},
-    "tag_string": "",
-    "summary": {"row_count": 12, "geo": True, "labels": ["Name"], "columns": ["type"], "languages": ["English (en)"],
-                "default_translation": "English (en)"},
-    "version_id": "vT4kLw9PzR3yXcSnC6eGjK",
-    "version_count": 2,
-    "versions": f"{_BASE}versions/",
-    "xform_link": f"{_BASE}xform/",
-    "date_created": "2026-11-15T08:30:00Z",
-    "date_modified": "2026-11-15T09:00:00Z",
-    "permissions": [ASSIGNMENT_EXAMPLE],
-    "owner_label": "amina",
-    "created_by": "amina",
-    "last_modified_by": "amina",
-    "downloads": [{"format": name, "url": f"{_BASE[:-1]}.{name}"} for name in ("xls", "xlsx", "xml")],
-    "children": {"count": 0},
-    "access_types": None,
-    "deployment_status": "draft",
-    "data": f"{_BASE}data/",
-    **NOT_DEPLOYED,
-}  # fmt: skip
-DETAIL_EXAMPLE: dict[str, Any] = {
-    **ASSET_EXAMPLE,
-    "content": {"survey": [], "choices": [], "settings": {}},
-    "effective_permissions": [{"codename": "view_asset"}],
-    "assignable_permissions": [{"url": "http://127.0.0.1:8000/api/v2/permissions/view_asset/", "label": "View form"}],
-    "version__content_hash": "4d1f8b6d3b0e0f7f6a9c5f0a2c7a3f3b5e8c9d1a0b2c4e6f8a1b3c5d7e9f0a2b",
-    "xls_link": f"{_BASE[:-1]}.xls",
-    "embeds": [{"format": "xform", "url": f"{_BASE}xform/"}],
-    "hooks_link": f"{_BASE}hooks/",
-    "exports": f"{_BASE}exports/",
-    "paired_data": f"{_BASE}paired-data/",
-    **NOT_DEPLOYED_DETAIL,
-}
 
 
 @get_list(
@@ -115,7 +68,6 @@ DETAIL_EXAMPLE: dict[str, Any] = {
     depends_on=LIST_TOPICS,
     audience_key=audience_key,
     strict_freshness=True,
-    example=ASSET_EXAMPLE,
 )
 async def asset_list(
     page: PageRequest,
@@ -145,7 +97,6 @@ async def asset_list(
     title=Message("Asset"),
     description=Message("One asset, with the content of its newest version."),
     tag=TAG,
-    example=DETAIL_EXAMPLE,
     error_statuses=(404,),
 )
 async def asset_detail(
@@ -171,11 +122,6 @@ async def asset_detail(
     ),
     tag=TAG,
     response_headers=("Fieldgate-Kept",),
-    alternate_example={
-        "dry_run": True,
-        "deleted": 1,
-        "kept": [{name: ASSET_EXAMPLE[name] for name in ("url", "uid", "name", "owner__username")}],
-    },
     error_statuses=(403, 404),
 )
 async def asset_deletion(

@@ -16,7 +16,7 @@ from fieldgate.assets.form_schemas import (
     QuestionRecord,
 )
 from fieldgate.assets.form_texts import LabelFinder, find_language, form_languages, preferred_language
-from fieldgate.assets.routes.asset_routes import ASSET_EXAMPLE, TAG
+from fieldgate.assets.routes.asset_routes import TAG
 from fieldgate.assets.schemas import ASSETS_PATH, asset_path
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_diff import compare_contents
@@ -31,40 +31,6 @@ from fieldgate.pagination import ListResult, PageRequest
 
 THREAD_THRESHOLD_ROWS = 300  # a few milliseconds
 
-_VERSION = {
-    "url": f"{ASSET_EXAMPLE['url']}versions/vT4kLw9PzR3yXcSnC6eGjK/",
-    "uid": "vT4kLw9PzR3yXcSnC6eGjK",
-    "number": 2,
-    "date_created": "2026-11-15T09:00:00Z",
-}
-_QUESTION_EXAMPLE: dict[str, Any] = {
-    "row": 3, "number": 2, "kind": "question", "type": "select_one", "type_label": "One choice", "name": "roof",
-    "depth": 1, "groups": ["Shelter"], "label": "What is the roof made of?", "hint": "", "guidance": "",
-    "is_translated": True, "is_required": True,
-    "conditions": [
-        {"kind": "relevant", "label": "Shown if", "text": "“How many rooms?” > 0", "expression": "${rooms} > 0"}
-    ],
-    "error_messages": [], "media": [], "choice_list": "roof", "choice_count": 1,
-    "choices": [{"name": "tin", "label": "Tin"}], "allows_other": False, "appearance": "",
-}  # fmt: skip
-_DIFF_EXAMPLE: dict[str, Any] = {
-    "version": _VERSION,
-    "against": {**_VERSION, "number": 1},
-    "count": 1,
-    "counts": [{"part": "question", "change": "changed", "count": 1}],
-    "changes": [
-        {
-            "part": "question", "change": "changed", "name": "roof", "old_name": None,
-            "label": "What is the roof made of?", "type_label": "One choice", "list_name": None, "group": "Shelter",
-            "old_group": None,
-            "fields": [
-                {"field": "label", "field_label": "Label", "language": "English (en)", "old": "Roof",
-                 "new": "What is the roof made of?", "old_text": "Roof", "new_text": "What is the roof made of?"}
-            ],
-        }
-    ],
-}  # fmt: skip
-
 
 @get_list(
     ASSETS_PATH + "{uid}/questions/",
@@ -75,7 +41,6 @@ _DIFF_EXAMPLE: dict[str, Any] = {
         "conditions in words, the first choices. The complete form is in the content of the asset."
     ),
     tag=TAG,
-    example=_QUESTION_EXAMPLE,
     error_statuses=(404,),
 )
 async def question_list(
@@ -109,7 +74,6 @@ async def question_list(
         "removed, changed, moved or renamed."
     ),
     tag=TAG,
-    example=_DIFF_EXAMPLE,
     error_statuses=(404,),
 )
 async def version_diff(

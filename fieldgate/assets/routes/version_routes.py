@@ -6,7 +6,7 @@ from sqlalchemy import Row
 
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found
 from fieldgate.assets.routes.asset_records import XFORM_TYPES
-from fieldgate.assets.routes.asset_routes import ASSET_EXAMPLE, TAG
+from fieldgate.assets.routes.asset_routes import TAG
 from fieldgate.assets.schemas import ASSETS_PATH, VersionDetail, VersionRecord, asset_path
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_restorer import VersionRestorer
@@ -21,16 +21,6 @@ from fieldgate.identity import Caller, User
 from fieldgate.pagination import ListResult, PageRequest
 
 _ONLY_FOR_OWNER = Message("Only the owner of a collection can download its file. Download the assets in it one by one.")
-
-_VERSION_EXAMPLE: dict[str, Any] = {
-    "url": f"{ASSET_EXAMPLE['url']}versions/vT4kLw9PzR3yXcSnC6eGjK/",
-    "uid": "vT4kLw9PzR3yXcSnC6eGjK",
-    "number": 2,
-    "date_created": "2026-11-15T09:00:00Z",
-    "summary": ASSET_EXAMPLE["summary"],
-    "filename": "household.xlsx",
-    "file": f"{ASSET_EXAMPLE['url']}versions/vT4kLw9PzR3yXcSnC6eGjK/file/",
-}
 
 
 @raw(
@@ -66,7 +56,6 @@ async def xform_response(uid: str, caller: Caller, authorizer: AssetAuthorizer, 
     title=Message("Versions"),
     description=Message("All versions of an asset, newest first."),
     tag=TAG,
-    example=_VERSION_EXAMPLE,
     error_statuses=(404,),
 )
 async def version_list(
@@ -83,7 +72,6 @@ async def version_list(
     title=Message("Version"),
     description=Message("One version of an asset, with its content."),
     tag=TAG,
-    example={**_VERSION_EXAMPLE, "content": {"survey": [], "choices": [], "settings": {}}},
     error_statuses=(404,),
 )
 async def version_detail(
@@ -128,7 +116,6 @@ async def version_file(
         "status is 400 if it is the current version already, or equal to it."
     ),
     tag=TAG,
-    example={**_VERSION_EXAMPLE, "number": 3},
     error_statuses=(403, 404),
 )
 async def version_restoration(

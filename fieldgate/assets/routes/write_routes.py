@@ -3,7 +3,7 @@
 from msgspec import Raw
 
 from fieldgate.assets.asset_writer import AssetWriter, WrittenAsset
-from fieldgate.assets.routes.asset_routes import DETAIL_EXAMPLE, TAG, asset_detail
+from fieldgate.assets.routes.asset_routes import TAG, asset_detail
 from fieldgate.assets.schemas import ASSETS_PATH, asset_path
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
@@ -31,7 +31,6 @@ def _max_content_bytes(settings: Settings) -> int:
     ),
     tag=TAG,
     file_limit=_max_content_bytes,
-    example=DETAIL_EXAMPLE,
     refusal=FormRefusal,
     error_statuses=(404, 413, 415),
 )
@@ -59,7 +58,6 @@ async def asset_creation(
     ),
     tag=TAG,
     file_limit=_max_content_bytes,
-    example=DETAIL_EXAMPLE,
     refusal=FormRefusal,
     error_statuses=(403, 404, 413, 415),
 )

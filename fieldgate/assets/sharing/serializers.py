@@ -22,37 +22,6 @@ from fieldgate.permissions.serializers import effect_fields, partial_records
 
 MAX_EFFECTS = 10_000  # in one response
 
-_API_URL = "http://127.0.0.1:8000/api/v2/"
-_ASSET_URL = f"{_API_URL}assets/aKm3pVw8ZtQ2xYcRnB5dFh/"
-ASSIGNMENT_EXAMPLE: dict[str, Any] = {
-    "url": f"{_ASSET_URL}permission-assignments/pKm3pVw8ZtQ2xYcRnB5dFh/",
-    "user": f"{_API_URL}users/amina/",
-    "permission": f"{_API_URL}permissions/view_asset/",
-    "label": "View form",
-}
-_EFFECT_EXAMPLE: dict[str, Any] = {
-    "user": f"{_API_URL}users/amina/",
-    "permission": f"{_API_URL}permissions/view_asset/",
-    "effect": "granted",
-    "reason": "implied",
-    "because": f"{_API_URL}permissions/change_asset/",
-    "message": "view_asset: granted, implied by change_asset.",
-    "label": "View form",
-    "why": "needed by “Edit form”",
-}
-CHANGE_EXAMPLE: dict[str, Any] = {
-    "dry_run": True,
-    "counts": {"granted": 1},
-    "effects": [{"asset": _ASSET_URL, **_EFFECT_EXAMPLE}],
-    "result": [{"asset": _ASSET_URL, "user": _EFFECT_EXAMPLE["user"], "permissions": [_EFFECT_EXAMPLE["permission"]]}],
-}
-HISTORY_EXAMPLE: dict[str, Any] = {
-    "date": "2026-11-15T08:30:00Z",
-    "by": f"{_API_URL}users/omar/",
-    "act": "assign",
-    **_EFFECT_EXAMPLE,
-}
-
 
 def encode_assignments(grants: AssetGrants, assignments: Iterable[ListedAssignment], language: Language) -> Raw:
     return Raw(encode(assignment_records(grants, assignments, language)))

@@ -3,7 +3,7 @@
 from pyroaring import BitMap
 
 from fieldgate.db import Snapshot
-from fieldgate.events.routes import DEPENDS_ON, EXAMPLES, PATH, TAG, ListFilters
+from fieldgate.events.routes import DEPENDS_ON, PATH, TAG, ListFilters
 from fieldgate.events.search.event_search import EventSearch, EventState
 from fieldgate.events.summary.entry_queries import EntryQueries
 from fieldgate.events.summary.schemas import EventSummary
@@ -31,7 +31,6 @@ SUMMARIZE_IN_THREAD_THRESHOLD = 5_000  # more events would block the event loop 
     tag=TAG,
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
-    example=EXAMPLES["event_summary"],
 )
 async def event_summary(
     request: ParsedRequest,

@@ -1,8 +1,9 @@
-"""One operation: its parameters, request body and responses."""
+"""One operation: its parameters, request body and responses, with the examples of `examples.json`."""
 
 import re
 from datetime import datetime
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -23,6 +24,8 @@ from fieldgate.http.openapi.components import (
 from fieldgate.http.operations import Operation, ResponseKind
 from fieldgate.http.request.validation import possible_types
 
+# Of responses, by the name of the operation.
+EXAMPLES = msgspec.json.decode((Path(__file__).parent / "examples.json").read_bytes())
 _NO_NULLS_PATTERN = r"^[^\u0000]*$"
 
 
@@ -32,10 +35,8 @@ def describe_operation(
     """One operation. `schemas` are those of types, `bodies` those of the request body by media type."""
     responses: dict[str, Any] = {str(operation.response.status): _success_response(operation, schemas)}
     if operation.response.alternate_type is not None and operation.response.status != HTTPStatus.OK:
-        content = {
-            "schema": schemas[operation.response.alternate_type],
-            "example": operation.description.alternate_example,
-        }
+        example = EXAMPLES.get(f"{operation.name} (preview)")
+        content = {"schema": schemas[operation.response.alternate_type], "example": example}
         responses["200"] = {
             "description": "A dry run or other preview, returned in place of the usual response.",
             "headers": header_refs("Fieldgate-Ignored"),
@@ -89,7 +90,7 @@ def _success_response(operation: Operation, schemas: dict[Any, Any]) -> dict[str
         if operation.response.offers_bytes:
             content[Format.BYTES.media_type] = {"schema": BINARY_SCHEMA}
         return {"description": "Done.", "headers": header_refs(), "content": content}
-    schema, example = schemas[operation.response.type], operation.description.example
+    schema, example = schemas[operation.response.type], EXAMPLES.get(operation.name)
     if operation.response.alternate_type is not None and operation.response.status == HTTPStatus.OK:
         schema = {"anyOf": [schema, schemas[operation.response.alternate_type]]}
     if operation.response.kind is ResponseKind.LIST:

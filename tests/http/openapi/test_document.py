@@ -9,6 +9,7 @@ from jsonschema_rs import Draft202012Validator
 
 from fieldgate.app import operations
 from fieldgate.http.openapi.document import OpenAPIDocument
+from fieldgate.http.openapi.operation_objects import EXAMPLES
 from fieldgate.http.operations import get
 from fieldgate.i18n.messages import Message
 from tests.conftest import BASE_URL, Service
@@ -62,6 +63,7 @@ def test_examples_match_their_schemas() -> None:
         content = response["content"]["application/json"]
         schema = {**content["schema"], "components": described["components"]}
         Draft202012Validator(schema).validate(content["example"])
+    assert {name.removesuffix(" (preview)") for name in EXAMPLES} <= {each.name for each in operations()}
 
 
 def test_type_without_a_schema_is_an_error() -> None:

@@ -34,7 +34,6 @@ class Dry(msgspec.Struct):
     ResponseKind.RECORD,
     response=list[Item],
     body_schema=list[Item],
-    example=[{"name": "a"}],
     error_statuses=(415,),
     **TEXT,
 )
@@ -42,7 +41,7 @@ async def take(body: JSONArray) -> list[Item]:
     return [Item(each["name"]) for each in body]
 
 
-@delete("/items/", alternate_response=Plan, alternate_example={"would": "x"}, error_statuses=(415,), **TEXT)
+@delete("/items/", alternate_response=Plan, error_statuses=(415,), **TEXT)
 async def drop(body: Item, query: Dry) -> PreviewResult | None:
     return PreviewResult(Plan(f"drop {body.name}")) if query.dry_run else None
 
@@ -51,8 +50,6 @@ async def drop(body: Item, query: Dry) -> PreviewResult | None:
     "/made/",
     response=Item,
     alternate_response=Plan,
-    example={"name": "a"},
-    alternate_example={"would": "x"},
     error_statuses=(415,),
     **TEXT,
 )

@@ -22,9 +22,6 @@ from fieldgate.assets.sharing.schemas import (
     HistoryRecord,
 )
 from fieldgate.assets.sharing.serializers import (
-    ASSIGNMENT_EXAMPLE,
-    CHANGE_EXAMPLE,
-    HISTORY_EXAMPLE,
     assignment_record,
     encode_assignments,
     encode_changes,
@@ -53,7 +50,6 @@ from fieldgate.pagination import ListResult, PageRequest
     depends_on=LIST_TOPICS,
     audience_key=audience_key,
     strict_freshness=True,
-    example=[ASSIGNMENT_EXAMPLE],
     error_statuses=(404,),
 )
 async def assignment_list(
@@ -78,8 +74,6 @@ def _encode_list(grants: AssetGrants, caller: Caller, language: Language) -> Raw
     ),
     tag=TAG,
     body_schema=AssignmentBody,
-    example=ASSIGNMENT_EXAMPLE,
-    alternate_example=CHANGE_EXAMPLE,
     error_statuses=(403, 404, 413, 415),
 )
 async def assignment_creation(
@@ -117,7 +111,6 @@ async def assignment_creation(
     title=Message("History of assignments"),
     description=Message("All changes of permission assignments, newest first. Only for managers of the asset."),
     tag=TAG,
-    example=HISTORY_EXAMPLE,
     error_statuses=(403, 404),
 )
 async def assignment_history(
@@ -135,7 +128,6 @@ async def assignment_history(
     title=Message("Permission assignment"),
     description=Message("One permission that a user has on an asset."),
     tag=TAG,
-    example=ASSIGNMENT_EXAMPLE,
     error_statuses=(404,),
 )
 async def assignment_detail(
@@ -162,7 +154,6 @@ def _find(grants: AssetGrants, assignment_uid: str, caller: Caller) -> ListedAss
         "denied on this asset. Users who do not manage the asset can remove their own."
     ),
     tag=TAG,
-    alternate_example=CHANGE_EXAMPLE,
     error_statuses=(403, 404, 409),
 )
 async def assignment_deletion(

@@ -24,7 +24,7 @@ from fieldgate.assets.sharing.schemas import (
     ManyAdded,
     ManyRemoved,
 )
-from fieldgate.assets.sharing.serializers import CHANGE_EXAMPLE, encode_changes
+from fieldgate.assets.sharing.serializers import encode_changes
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.errors import BadRequest
 from fieldgate.http.operations import ResponseKind, operation
@@ -52,7 +52,6 @@ MAX_ROWS = 20_000  # written by one request
     tag=TAG,
     body_schema=ManyAdded,
     max_body=MAX_LIST_BYTES,
-    example={**CHANGE_EXAMPLE, "dry_run": False},
     error_statuses=(403, 404, 413, 415),
 )
 async def many_added(
@@ -75,7 +74,6 @@ async def many_added(
     tag=TAG,
     body_schema=ManyRemoved,
     max_body=MAX_LIST_BYTES,
-    example={**CHANGE_EXAMPLE, "dry_run": False},
     error_statuses=(403, 404, 409, 413, 415),
 )
 async def many_removed(

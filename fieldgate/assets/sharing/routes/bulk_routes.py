@@ -30,8 +30,6 @@ from fieldgate.assets.sharing.schemas import (
     UserPermissionsBody,
 )
 from fieldgate.assets.sharing.serializers import (
-    ASSIGNMENT_EXAMPLE,
-    CHANGE_EXAMPLE,
     encode_assignments,
     encode_changes,
 )
@@ -62,7 +60,6 @@ MAX_PERMISSIONS = 100  # in one list; there are ten
     tag=TAG,
     body_schema=list[AssignmentBody],
     max_body=MAX_LIST_BYTES,
-    example=[ASSIGNMENT_EXAMPLE],
     error_statuses=(403, 404, 413, 415),
 )
 async def assignment_replacement(
@@ -100,7 +97,6 @@ async def assignment_replacement(
     ),
     tag=TAG,
     body_schema=UserPermissionsBody,
-    example={**CHANGE_EXAMPLE, "dry_run": False},
     error_statuses=(403, 404, 413, 415),
 )
 async def user_permissions_replacement(
@@ -151,7 +147,6 @@ def _parse_user_permissions(body: UserPermissionsBody, errors: ErrorCollector) -
     description=Message("Removes all permissions of one user on an asset. Users can remove themselves."),
     tag=TAG,
     body_schema=ClearBody,
-    alternate_example=CHANGE_EXAMPLE,
     error_statuses=(403, 404, 409, 413, 415),
 )
 async def assignment_clearing(
@@ -198,7 +193,6 @@ def _parse_username(text: str, *, is_needed: bool) -> str:
     ),
     tag=TAG,
     body_schema=CloneBody,
-    example=[ASSIGNMENT_EXAMPLE],
     error_statuses=(403, 404, 413, 415),
 )
 async def assignment_cloning(

@@ -1,6 +1,6 @@
 """`…/permission-assignments/explain/`: why a user has a permission on an asset, or does not."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -23,25 +23,6 @@ from fieldgate.permissions.rules import PermissionState
 from fieldgate.permissions.schemas import ExplanationRecord
 from fieldgate.permissions.serializers import explanation_record
 
-_API_URL = "http://127.0.0.1:8000/api/v2"
-_EXAMPLE: dict[str, Any] = {
-    "user": f"{_API_URL}/users/amina/",
-    "permission": f"{_API_URL}/permissions/change_asset/",
-    "label": "Edit form",
-    "asset": f"{_API_URL}/assets/aKm3pVw8ZtQ2xYcRnB5dFh/",
-    "allowed": True,
-    "rules": [
-        {
-            "rule": "assigned",
-            "message": "change_asset is assigned on this asset, and implied by: manage_asset.",
-            "decided": True,
-            "because": [f"{_API_URL}/permissions/manage_asset/"],
-            "why": "Comes with “Manage project”, which is given here.",
-        }
-    ],
-    "needs": [],
-}
-
 
 class ExplanationFilters(msgspec.Struct, frozen=True):
     user: Annotated[str, Meta(description="User: URL, path or username.")]
@@ -58,7 +39,6 @@ class ExplanationFilters(msgspec.Struct, frozen=True):
         "whether another user is a superuser; others see what is assigned to that user."
     ),
     tag=TAG,
-    example=_EXAMPLE,
     error_statuses=(403, 404),
 )
 async def assignment_explanation(

@@ -10,7 +10,7 @@ from fieldgate.assets.sharing.csv_table import MAX_TABLE_BYTES, parse_table, wri
 from fieldgate.assets.sharing.grant_parsing import ErrorCollector
 from fieldgate.assets.sharing.grants import Action, AssetGrants, run_by_cost
 from fieldgate.assets.sharing.schemas import ASSIGNMENTS_PATH, TAG, ChangeRecord, TableBody, TableUploadQuery
-from fieldgate.assets.sharing.serializers import CHANGE_EXAMPLE, encode_changes
+from fieldgate.assets.sharing.serializers import encode_changes
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.db import now
 from fieldgate.errors import Header, ValidationError
@@ -83,7 +83,6 @@ def _max_table_bytes(_: Settings) -> int:
     tag=TAG,
     body_schema=TableBody,
     file_limit=_max_table_bytes,
-    example={**CHANGE_EXAMPLE, "dry_run": False},
     error_statuses=(403, 404, 409, 413, 415),
 )
 async def assignment_table_upload(

@@ -28,14 +28,6 @@ from fieldgate.identity import User
     ),
     tag=TAG,
     no_store=True,
-    example={
-        "dry_run": True,
-        "user": "http://127.0.0.1:8000/api/v2/users/omar/",
-        "to": "http://127.0.0.1:8000/api/v2/users/amina/",
-        "count": 3,
-        "asset_types": {"collection": 1, "survey": 2},
-        "assignments_removed": 1,
-    },
     error_statuses=(403, 404, 413, 415),
 )
 async def user_transfer(
