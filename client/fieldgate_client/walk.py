@@ -22,6 +22,7 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from datetime import datetime
 from itertools import compress
+from math import inf
 from typing import Protocol
 
 import msgspec
@@ -33,6 +34,7 @@ DEFAULT_PAGE_SIZE = 1000  # the maximum of Fieldgate and KoboToolbox
 DEFAULT_CONCURRENCY = 4
 MAX_PASSES = 8
 MAX_REPEATED_PAGES = 50  # in a row without a new record: the server sends the same page for ever
+MAX_READS = 20  # of the whole list, as long as it was at the start of a pass: its end grows or is replaced for ever
 MAX_REREADS = 20  # of one place of a list in a fixed order that does not continue what was read
 OVERLAP = 5  # records requested again with the next page, if the server sends no version of the data
 
@@ -83,17 +85,20 @@ class _Pass(msgspec.Struct):
     counts: set[int | None] = msgspec.field(default_factory=set)
     keys: set[Key] = msgspec.field(default_factory=set)
     pages: int = 0
+    most_pages: float = inf
     repeated_pages: int = 0  # in a row
     is_continuous: bool = True
     is_fieldgate: bool = False
     is_endless: bool = False
 
     def note(self, page: Page) -> None:
+        if self.pages == 0 and page.count is not None:
+            self.most_pages = 100 + MAX_READS * page.count / page.step
         self.pages += 1
         self.repeated_pages = self.repeated_pages + 1 if self.keys.issuperset(page.keys) else 0
         # A count that is too low is followed by some pages more, in case it is an estimate.
         is_beyond = page.has_next and page.count is not None and page.offset > 2 * page.count + 100 * page.step
-        self.is_endless = self.repeated_pages > MAX_REPEATED_PAGES or is_beyond
+        self.is_endless = self.repeated_pages > MAX_REPEATED_PAGES or is_beyond or self.pages > self.most_pages
         self.is_fieldgate = page.is_fieldgate
         self.versions.add(page.data_version)
         self.counts.add(page.count)

@@ -1,5 +1,6 @@
 """Walks over lists that stay as they are, change, or are not ordered completely."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -122,6 +123,24 @@ async def test_deletions_during_the_walk_are_noticed_without_versions() -> None:
     walk = Walk(source, WalkOptions(20, 1))
     assert source.always <= set(await read(walk)) | {99}
     assert walk.report.passes > 1
+
+
+def replace_the_end(number: int) -> Iterator[list[tuple[Any, ...]]]:
+    """Before each request, the last 20 of so many records are deleted and 20 others created."""
+    for request in range(5000):
+        first = number - 20 + request * 20
+        yield [
+            *(("remove", first + each) for each in range(20)),
+            *(("add", first + 20 + each, 0) for each in range(20)),
+        ]
+    pytest.fail("5000 requests for 10 pages")
+
+
+@pytest.mark.parametrize("is_fixed", [True, False])
+async def test_a_list_with_an_end_that_is_always_replaced(is_fixed: bool) -> None:
+    source = ChangingList(newest_first(100), changes=replace_the_end(100))
+    with pytest.raises(IncompleteList):
+        await read(Walk(source, WalkOptions(10, fixed_ordering="id", is_fixed=is_fixed)))
 
 
 async def test_a_list_without_a_total_order() -> None:
