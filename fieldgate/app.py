@@ -71,8 +71,8 @@ from fieldgate.overload import Overload
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.reference import routes as reference_routes
 from fieldgate.reference.store import ReferenceStore
-from fieldgate.runtime.malloc import set_mmap_threshold
-from fieldgate.runtime.parent_watch import exit_with_parent
+from fieldgate.runtime.child_processes import exit_with_parent
+from fieldgate.runtime.process_limits import set_mmap_threshold
 from fieldgate.settings import Settings
 from fieldgate.web import account_routes as web_account_routes
 from fieldgate.web import routes as web_routes

@@ -12,7 +12,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.low_level import ARGON2_VERSION
 
 from fieldgate.errors import ServiceUnavailable
-from fieldgate.runtime.priority import lower_thread_priority
+from fieldgate.runtime.process_limits import lower_thread_priority
 
 MAX_CONCURRENT_CHECKS = 2  # a check takes 64 MB
 MAX_QUEUED_CHECKS = 32

@@ -34,10 +34,8 @@ from fieldgate.db import DataVersions, now, sqlite_file
 from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.metrics.metrics_folder import create_metrics_folder
 from fieldgate.metrics.requests import logging_config
-from fieldgate.runtime.file_limits import fitting_connections, raise_file_limit
-from fieldgate.runtime.malloc import limit_arenas
-from fieldgate.runtime.parent_watch import GRACE_PERIOD_SECONDS, PARENT_PID_VARIABLE
-from fieldgate.runtime.restart_backoff import RestartBackoff
+from fieldgate.runtime.child_processes import GRACE_PERIOD_SECONDS, PARENT_PID_VARIABLE, RestartBackoff
+from fieldgate.runtime.process_limits import fitting_connections, limit_arenas, raise_file_limit
 from fieldgate.settings import LOOPBACK, PREFIX, Settings
 
 DEMO_USER = "demo"

@@ -9,7 +9,7 @@ import click
 
 from fieldgate.cli.common import data_option, load_settings, open_database
 from fieldgate.metrics.requests import logging_config
-from fieldgate.runtime.parent_watch import exit_with_parent
+from fieldgate.runtime.child_processes import exit_with_parent
 from fieldgate.settings import Settings
 
 

@@ -48,21 +48,6 @@ def exclusive_use(file: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def is_in_use(file: Path) -> bool:
-    """Whether a process uses the database."""
-    try:
-        descriptor = os.open(_lock_file(file), os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        _lock(descriptor, fcntl.LOCK_EX)
-    except DatabaseInUse:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
-
-
 def _lock_file(file: Path) -> Path:
     return file.with_name(file.name + LOCK_SUFFIX)
 

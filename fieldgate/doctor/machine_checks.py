@@ -14,7 +14,7 @@ from pathlib import Path
 from fieldgate.db.backup import last_backup
 from fieldgate.db.database_identity import UnexpectedDatabase, check_marker, read_identity
 from fieldgate.doctor.findings import Finding, error, ok, warning
-from fieldgate.runtime.file_limits import fitting_connections
+from fieldgate.runtime.process_limits import fitting_connections
 from fieldgate.settings import MEBIBYTE, Settings
 
 MAX_BACKUP_AGE = timedelta(days=7)

@@ -4,6 +4,10 @@ translate(Message("Enter a whole number from {low} to {high}.", low=1, high=1000
 translate(PluralMessage("Enter at most {count} word.", "Enter at most {count} words.", 5), Language.ARABIC)
 """
 
+from typing import Any
+
+import msgspec
+
 from fieldgate.i18n.catalogs import load_catalog
 from fieldgate.i18n.languages import Language
 
@@ -49,3 +53,31 @@ def translate(message: Message, language: Language, *, format_values: bool = Tru
         for name, value in message.values.items()
     }
     return text.format(**values)
+
+
+class MessageData(msgspec.Struct, frozen=True, omit_defaults=True):
+    text: str
+    values: dict[str, "str | int | float | MessageData | None"]
+    plural: str | None = None
+
+
+def message_to_data(message: Message) -> MessageData:
+    """Return the message as data, messages among its values too."""
+    values: dict[str, Any] = {
+        name: message_to_data(value) if isinstance(value, Message) else value for name, value in message.values.items()
+    }
+    return MessageData(message.text, values, message.plural)
+
+
+def message_from_data(data: MessageData) -> Message:
+    """Return the message that `message_to_data` was given. Raise ValueError if a plural has no number."""
+    values = {
+        name: message_from_data(value) if isinstance(value, MessageData) else value
+        for name, value in data.values.items()
+    }
+    if data.plural is None:
+        return Message(data.text, **values)
+    count = values.pop("count", None)
+    if not isinstance(count, int):
+        raise ValueError("a plural message needs a count")
+    return PluralMessage(data.text, data.plural, count, **values)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.message_data import MessageData, message_from_data
-from fieldgate.i18n.messages import Message, PluralMessage, translate
+from fieldgate.i18n.messages import Message, MessageData, PluralMessage, message_from_data, translate
 from fieldgate.imports.file_text import truncate
 from fieldgate.imports.quoted_values import quote_values
 

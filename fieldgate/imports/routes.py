@@ -31,9 +31,6 @@ from fieldgate.settings import Settings
 TAG = "Imports"
 THREAD_THRESHOLD_BYTES = 64 * 1024  # parsed in 0.5 ms; starting a thread takes 0.1 ms
 
-_UID = "iKm3pVw8ZtQ2xYcRnB5dFh"
-_URL = f"http://127.0.0.1:8000{PATH}{_UID}/"
-
 
 def _file_limit(settings: Settings) -> int:
     return settings.max_upload

@@ -14,7 +14,6 @@ import fieldgate.events.tables
 import fieldgate.imports.tables
 import fieldgate.reference.tables  # noqa: F401  (they register their tables)
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, metadata
-from fieldgate.db.migrations import head_revision
 from fieldgate.db.outages import Outage
 from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.db.schema import (
@@ -35,10 +34,6 @@ async def test_migrations_create_the_tables_of_the_code(database: Database) -> N
             lambda sync: compare_metadata(MigrationContext.configure(sync, opts={"compare_type": True}), metadata)
         )
     assert differences == []
-
-
-def test_required_revision_is_the_newest() -> None:
-    assert head_revision() == REQUIRED_REVISION
 
 
 async def test_every_database_has_its_own_identity(

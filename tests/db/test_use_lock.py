@@ -4,19 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from fieldgate.db.use_lock import DatabaseInUse, exclusive_use, is_in_use, shared_use
+from fieldgate.db.use_lock import DatabaseInUse, exclusive_use, shared_use
 
 
 def test_shared_uses_at_the_same_time(tmp_path: Path) -> None:
     file = tmp_path / "fieldgate.db"
-    assert not is_in_use(file)
-    with shared_use(file), shared_use(file):
-        assert is_in_use(file)
-        with pytest.raises(DatabaseInUse), exclusive_use(file):
-            pass
-    assert not is_in_use(file)
+    with shared_use(file), shared_use(file), pytest.raises(DatabaseInUse), exclusive_use(file):
+        pass
     with exclusive_use(file):
-        assert is_in_use(file)
         with pytest.raises(DatabaseInUse), shared_use(file):
             pass
         with pytest.raises(DatabaseInUse), exclusive_use(file):

@@ -27,7 +27,7 @@ from fieldgate.db import Database, DataVersions, new_uid, now
 from fieldgate.db.schema import upgrade
 from fieldgate.events.store import EventStore
 from fieldgate.imports.tables import imports
-from fieldgate.runtime.restart_backoff import STABLE_SECONDS_VARIABLE
+from fieldgate.runtime.child_processes import STABLE_SECONDS_VARIABLE
 from tests.faults.postgres_cluster import PgBouncer, PostgresCluster
 from tests.faults.trial_report import TrialResult
 from tests.faults.write_load import Acknowledged, WriteLoad

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fieldgate.runtime.file_limits import raise_file_limit
+from fieldgate.runtime.process_limits import raise_file_limit
 from tests.processes import TIMEOUT_SECONDS, ServerProcess
 
 CONNECTIONS = 1_100  # of each kind

@@ -17,7 +17,7 @@ import httpx
 import pytest
 import trustme
 
-from fieldgate.runtime.file_limits import raise_file_limit
+from fieldgate.runtime.process_limits import raise_file_limit
 from tests.imports.workbooks import xlsx
 from tests.processes import TIMEOUT_SECONDS, ServerProcess, free_port
 

@@ -4,8 +4,7 @@ import msgspec
 import pytest
 
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.message_data import MessageData, message_from_data, message_to_data
-from fieldgate.i18n.messages import Message, PluralMessage, translate
+from fieldgate.i18n.messages import Message, MessageData, PluralMessage, message_from_data, message_to_data, translate
 
 
 def test_values_can_be_messages() -> None:

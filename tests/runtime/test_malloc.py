@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fieldgate.runtime.malloc import MMAP_THRESHOLD_BYTES, set_mmap_threshold
+from fieldgate.runtime.process_limits import MMAP_THRESHOLD_BYTES, set_mmap_threshold
 
 PIECES, SIZE = 64, 2 * 1024 * 1024
 

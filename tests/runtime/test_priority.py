@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from fieldgate.accounts.passwords import Passwords
-from fieldgate.runtime.priority import LOWER_BY, MAX_NICENESS
+from fieldgate.runtime.process_limits import LOWER_BY, MAX_NICENESS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere priorities are per process")
 

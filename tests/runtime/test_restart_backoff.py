@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.runtime.restart_backoff import MAX_DELAY_SECONDS, STABLE_SECONDS, RestartBackoff
+from fieldgate.runtime.child_processes import MAX_DELAY_SECONDS, STABLE_SECONDS, RestartBackoff
 
 
 def test_delays_of_a_process_that_ends_again_and_again() -> None:

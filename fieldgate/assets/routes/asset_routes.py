@@ -54,8 +54,6 @@ ASSIGNABLE_ORDER = (
     "partial_submissions", "change_submissions", "delete_submissions", "validate_submissions",
 )  # fmt: skip
 
-_BASE = "http://127.0.0.1:8000/api/v2/assets/aKm3pVw8ZtQ2xYcRnB5dFh/"
-
 
 @get_list(
     ASSETS_PATH,

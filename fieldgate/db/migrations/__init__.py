@@ -4,7 +4,6 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -16,11 +15,6 @@ def _config() -> Config:
     config.set_main_option("script_location", str(Path(__file__).parent))
     config.set_main_option("path_separator", "os")
     return config
-
-
-def head_revision() -> str | None:
-    """Return the newest revision."""
-    return ScriptDirectory.from_config(_config()).get_current_head()
 
 
 async def create_tables(connection: AsyncConnection) -> None:

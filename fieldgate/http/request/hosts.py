@@ -6,20 +6,21 @@ Host header cannot produce links to another service.
 """
 
 import ipaddress
+import logging
 import re
 import socket
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from time import monotonic
 from urllib.parse import urlsplit
 
 import ifaddr
 import msgspec
 
 from fieldgate.errors import BadRequest
-from fieldgate.http.request.refused_hosts import RefusedHostLog
 from fieldgate.i18n.messages import Message
-from fieldgate.settings import Network, Settings
+from fieldgate.settings import PREFIX, Network, Settings
 
 FORWARDED_HEADERS = (
     b"x-forwarded-proto",
@@ -177,3 +178,45 @@ def _parse_hop(hop: str) -> str:
         return str(ipaddress.ip_address(address[:MAX_HOST_CHARS]))
     except ValueError:
         return ""
+
+
+MAX_LOGGED_HOSTS = 20  # per process and window
+WINDOW_SECONDS = 10 * 60
+MAX_LOGGED_CHARS = 253  # of a DNS name
+
+ALLOWED_HOSTS_VARIABLE = f"{PREFIX}ALLOWED_HOSTS"
+
+log = logging.getLogger("fieldgate.hosts")
+
+
+class RefusedHostLog:
+    """Writes a warning for each refused header of a host or proxy, within limits."""
+
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+        self._now = now
+        self._window_end = 0.0
+        self._logged: set[tuple[str, str]] = set()
+
+    def unknown_host(self, header: str, host: str) -> None:
+        self._warn(
+            header,
+            host,
+            "Refused a request because %s is %s, which is not an allowed host. "
+            f"If this service should answer for it, add it to {ALLOWED_HOSTS_VARIABLE}.",
+        )
+
+    def invalid_value(self, header: str, value: str) -> None:
+        self._warn(header, value, "Refused a request because %s is %s, which is not valid.")
+
+    def _warn(self, header: str, value: str, text: str) -> None:
+        now = self._now()
+        if now >= self._window_end:
+            self._window_end = now + WINDOW_SECONDS
+            self._logged.clear()
+        if (header, value) in self._logged or len(self._logged) > MAX_LOGGED_HOSTS:
+            return
+        self._logged.add((header, value))
+        if len(self._logged) > MAX_LOGGED_HOSTS:
+            log.warning("More hosts are refused. They are not logged for %d minutes.", (self._window_end - now) // 60)
+        else:
+            log.warning(text, header, ascii(value[:MAX_LOGGED_CHARS]))  # without control characters

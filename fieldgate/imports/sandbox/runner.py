@@ -25,8 +25,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.i18n.message_data import MessageData, message_from_data, message_to_data
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, MessageData, message_from_data, message_to_data
 from fieldgate.imports import xlsform
 from fieldgate.imports.sandbox.confinement import confine_process, offer_to_oom_killer
 from fieldgate.imports.sandbox.watchdog import Watchdog, can_watch_memory

@@ -6,9 +6,8 @@ import logging
 import pytest
 
 from fieldgate.errors import BadRequest
-from fieldgate.http.request import refused_hosts
-from fieldgate.http.request.hosts import HostPolicy
-from fieldgate.http.request.refused_hosts import RefusedHostLog
+from fieldgate.http.request import hosts
+from fieldgate.http.request.hosts import HostPolicy, RefusedHostLog
 from fieldgate.settings import Settings
 
 ADVICE = "If this service should answer for it, add it to FIELDGATE_ALLOWED_HOSTS."
@@ -56,9 +55,9 @@ def test_number_of_lines_is_limited(caplog: pytest.LogCaptureFixture) -> None:
     for number in range(1000):
         log.unknown_host("Host", f"{number}.example")
         log.unknown_host("Host", f"{number}.example")
-    assert len(caplog.messages) == refused_hosts.MAX_LOGGED_HOSTS + 1
+    assert len(caplog.messages) == hosts.MAX_LOGGED_HOSTS + 1
     assert caplog.messages[-1] == "More hosts are refused. They are not logged for 10 minutes."
-    times[0] += refused_hosts.WINDOW_SECONDS
+    times[0] += hosts.WINDOW_SECONDS
     log.unknown_host("Host", "0.example")
-    assert len(caplog.messages) == refused_hosts.MAX_LOGGED_HOSTS + 2
+    assert len(caplog.messages) == hosts.MAX_LOGGED_HOSTS + 2
     assert "'0.example'" in caplog.messages[-1]

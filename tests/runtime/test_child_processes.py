@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from fieldgate.runtime.parent_watch import PARENT_PID_VARIABLE, exit_with_parent
+from fieldgate.runtime.child_processes import PARENT_PID_VARIABLE, exit_with_parent
 from tests.processes import TIMEOUT_SECONDS, children, descendants, is_running, wait_for_exit
 
 # Starts a child with the script given as argument, and waits to be killed.
@@ -23,14 +23,14 @@ subprocess.run([sys.executable, "-c", sys.argv[1]])
 # Prints what happens to it, and never ends by itself.
 CHILD = """
 import signal, sys
-from fieldgate.runtime import parent_watch
+from fieldgate.runtime import child_processes
 
 def stop(*_):
     print("stopped", flush=True)
     sys.exit()
 
 signal.signal(signal.SIGTERM, stop)
-parent_watch.exit_with_parent()
+child_processes.exit_with_parent()
 print("watching", flush=True)
 while True:
     signal.pause()
@@ -38,11 +38,11 @@ while True:
 
 STUBBORN_CHILD = """
 import signal
-from fieldgate.runtime import parent_watch
+from fieldgate.runtime import child_processes
 
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-parent_watch.GRACE_PERIOD_SECONDS = 0
-parent_watch.exit_with_parent()
+child_processes.GRACE_PERIOD_SECONDS = 0
+child_processes.exit_with_parent()
 print("watching", flush=True)
 while True:
     signal.pause()
