@@ -51,10 +51,9 @@ from fieldgate.http.endpoint import AppContext
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import Operation
-from fieldgate.http.request.body_draining import BodyDrainer
 from fieldgate.http.request.hosts import HostPolicy
 from fieldgate.http.request.rate_limits import RateLimiter
-from fieldgate.http.request.request_body import BodyReader
+from fieldgate.http.request.request_body import BodyDrainer, BodyReader
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.responses import ResponseCache, strict_transport_security
 from fieldgate.imports import annotated_routes, asset_warning_routes

@@ -24,9 +24,9 @@ from fieldgate.accounts.store import AccountStore, NewUser, UsernameTaken, new_t
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.accounts.user_activation import ONLY_SUPERUSERS, UserActivation
 from fieldgate.errors import Conflict, Forbidden, NotFound, ValidationError
+from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, ResponseKind, get_list, operation, patch, post
 from fieldgate.http.request.hosts import BaseURL
-from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 from fieldgate.pagination import ListResult, PageRequest

@@ -31,9 +31,9 @@ from fieldgate.accounts.store import DISPLAY_PREFIX_LENGTH, AccountStore, Issued
 from fieldgate.db import now
 from fieldgate.errors import BadRequest, Forbidden, NotFound, Unauthorized, ValidationError
 from fieldgate.http.injection import ClientAddress, HandlerContext
+from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, delete, get, get_list, post
-from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import AuthMethod, User
 from fieldgate.pagination import ListResult, PageRequest

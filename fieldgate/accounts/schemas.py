@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from fieldgate.http.response.links import Link
+from fieldgate.http.links import Link
 
 USERS_PATH = "/api/v2/users/"
 ACCOUNT_PATH = "/api/v2/account/"

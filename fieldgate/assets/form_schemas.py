@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from fieldgate.http.response.links import Link
+from fieldgate.http.links import Link
 
 MAX_LANGUAGE_CHARS = 200
 MAX_CHANGES = 1000  # in one response

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from fieldgate.assets.search_query import MAX_SEARCH_CHARS, check_search
-from fieldgate.http.response.links import Link
+from fieldgate.http.links import Link
 from fieldgate.permissions.schemas import PartialRecord
 
 ASSETS_PATH = "/api/v2/assets/"

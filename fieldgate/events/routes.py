@@ -24,12 +24,12 @@ from fieldgate.events.store import EventStore
 from fieldgate.events.tables import TOPIC
 from fieldgate.events.visibility import audience_key, viewer_scope
 from fieldgate.http.injection import ClientAddress, SeenVersions
+from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, VersionedRecord, delete, get, get_list, put, raw
 from fieldgate.http.pagination import parse_integer
 from fieldgate.http.request.body_parsing import JSONObject
-from fieldgate.http.request.request_parsing import ParsedRequest
-from fieldgate.http.response.links import Link
+from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.http.response.responses import NO_STORE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message

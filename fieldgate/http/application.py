@@ -12,7 +12,7 @@ import msgspec
 from fieldgate.http.endpoint import AppContext, Endpoint
 from fieldgate.http.internal_api import InternalCall
 from fieldgate.http.operations import Operation, ResponseKind
-from fieldgate.http.request.request_parsing import JSON_SUFFIX
+from fieldgate.http.request_parsing import JSON_SUFFIX
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message
 

@@ -17,28 +17,34 @@ import msgspec
 
 from fieldgate.cache import BoundedCache
 from fieldgate.errors import BadRequest, Header, MethodNotAllowed, NotFound, Problem, ServiceUnavailable, Unauthorized
+from fieldgate.http import dry_run
 from fieldgate.http.csrf import check_csrf
 from fieldgate.http.injection import ClientAddress, HandlerContext, SeenVersions, resolve_parameters
 from fieldgate.http.internal_api import InternalCall
 from fieldgate.http.negotiation import Format, negotiate
 from fieldgate.http.operations import BodyKind, Operation, VersionedRecord
 from fieldgate.http.page_forms import FormPost, PageForms, is_form_post, split_form_query
-from fieldgate.http.request import body_parsing, dry_run
-from fieldgate.http.request.authentication import SESSION_COOKIE, Authenticator, authenticate
-from fieldgate.http.request.body_draining import CONNECTION_CLOSE, BodyDrainer, BodyStream
+from fieldgate.http.request import body_parsing
+from fieldgate.http.request.authentication import SESSION_COOKIE, Authenticator, authenticate, read_cookie
 from fieldgate.http.request.hosts import BaseURL, HostPolicy
 from fieldgate.http.request.rate_limits import CONDITIONAL_SHARE, RateLimiter
-from fieldgate.http.request.request_body import BodyReader, IncomingBody, Receive
-from fieldgate.http.request.request_parsing import (
+from fieldgate.http.request.request_body import (
+    CONNECTION_CLOSE,
+    BodyDrainer,
+    BodyReader,
+    BodyStream,
+    IncomingBody,
+    Receive,
+)
+from fieldgate.http.request.validation import encoded_fields, field_names, parse_struct
+from fieldgate.http.request_parsing import (
     LANGUAGE_COOKIE,
     ParsedRequest,
     RequestHead,
     parse_request,
-    read_cookie,
     unknown_fields_error,
     unknown_names,
 )
-from fieldgate.http.request.validation import encoded_fields, field_names, parse_struct
 from fieldgate.http.response import responses
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_builder import ErrorContext, PageRenderer, ResponseBuilder, wants_error_page

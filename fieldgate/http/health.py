@@ -11,10 +11,10 @@ from msgspec import Meta
 from fieldgate import __version__
 from fieldgate.errors import Forbidden, ServiceUnavailable
 from fieldgate.http.injection import ClientAddress, HandlerContext
+from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Operation, ResponseKind, get, raw
 from fieldgate.http.request.hosts import is_in_networks
-from fieldgate.http.response.links import Link
 from fieldgate.http.response.responses import NO_STORE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message

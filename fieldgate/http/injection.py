@@ -8,7 +8,7 @@ import msgspec
 from fieldgate.http.operations import Operation
 from fieldgate.http.request.body_parsing import JSONArray, JSONObject
 from fieldgate.http.request.hosts import BaseURL
-from fieldgate.http.request.request_parsing import ParsedRequest
+from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest

@@ -16,9 +16,9 @@ import msgspec
 from fieldgate.errors import Problem
 from fieldgate.http.csrf import CSRF_HEADER
 from fieldgate.http.injection import HandlerContext
+from fieldgate.http.links import quote_path
 from fieldgate.http.negotiation import Format
 from fieldgate.http.request.body_parsing import UploadedFile
-from fieldgate.http.response.links import quote_path
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message
 

@@ -16,6 +16,7 @@ from typing import Any, Required, TypedDict, Unpack, get_type_hints
 
 import msgspec
 
+from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.pagination import PAGING_PARAMETERS
 from fieldgate.http.request.body_parsing import (
@@ -27,7 +28,6 @@ from fieldgate.http.request.body_parsing import (
     RawFields,
 )
 from fieldgate.http.request.validation import field_names
-from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
 from fieldgate.settings import Settings

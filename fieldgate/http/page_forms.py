@@ -10,10 +10,10 @@ import msgspec
 
 from fieldgate.errors import Problem
 from fieldgate.http.injection import HandlerContext, ShownForm
+from fieldgate.http.links import encode_query
 from fieldgate.http.operations import Operation
 from fieldgate.http.request.request_body import IncomingBody
-from fieldgate.http.request.request_parsing import parse_query
-from fieldgate.http.response.links import encode_query
+from fieldgate.http.request_parsing import parse_query
 from fieldgate.http.response.responses import Response
 
 FORM_PARAMETER = "form"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from fieldgate.errors import ValidationError
-from fieldgate.http.response.links import encode, encode_query
+from fieldgate.http.links import encode, encode_query
 from fieldgate.i18n.messages import Message
 from fieldgate.pagination import DEFAULT_LIMIT, MAX_LIMIT, ListResult, PageRequest, Record
 

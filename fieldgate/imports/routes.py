@@ -5,8 +5,8 @@ import msgspec
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.injection import HandlerContext
+from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, get, get_list, post
-from fieldgate.http.response.links import Link
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import Caller, User

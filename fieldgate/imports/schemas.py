@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from fieldgate.http.links import Link
 from fieldgate.http.request.body_parsing import UploadedFile
-from fieldgate.http.response.links import Link
 from fieldgate.imports.sheet_excerpts import SheetExcerpt
 
 PATH = "/api/v2/imports/"

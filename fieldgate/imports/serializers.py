@@ -6,7 +6,7 @@ from msgspec import json
 
 from fieldgate.assets.schemas import ASSETS_PATH
 from fieldgate.db import Timestamp
-from fieldgate.http.response.links import Link, encode
+from fieldgate.http.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.imports.messages import localize_messages
 from fieldgate.imports.schemas import PATH, ImportRecord

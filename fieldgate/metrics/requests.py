@@ -4,12 +4,18 @@ Access log lines are JSON. They contain the path but never the query, headers or
 path with a secret they contain the template.
 """
 
+import fcntl
 import logging
 import os
 import re
+import shutil
 import sys
+import tempfile
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
@@ -19,7 +25,6 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from fieldgate.metrics.metrics_folder import FOLDER_VARIABLE
 from fieldgate.settings import Settings
 
 _REQUEST_ID_PATTERN = re.compile(rb"[A-Za-z0-9._:+/=-]{1,128}")
@@ -174,3 +179,31 @@ def write_log_line(line: Mapping[str, Any]) -> None:
     """Write a line at once, so that lines of several processes do not mix."""
     sys.stderr.buffer.write(msgspec.json.encode(line) + b"\n")
     sys.stderr.buffer.flush()
+
+
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # read by prometheus-client, when it is imported
+FOLDER_PREFIX = "fieldgate-metrics-"
+_MIN_AGE_SECONDS = 60  # a server that is starting may not have locked its folder yet
+
+
+def create_metrics_folder() -> Path:
+    """Create a folder for this server, locked until it ends, and delete those of servers that were killed."""
+    for other in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
+        with suppress(OSError):  # in use, or not ours
+            _delete_stale(other)
+    folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)  # stays open: the kernel releases the lock at the end
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    os.environ[FOLDER_VARIABLE] = str(folder)
+    return folder
+
+
+def _delete_stale(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        status = os.fstat(descriptor)
+        if status.st_uid == os.geteuid() and status.st_mtime < time.time() - _MIN_AGE_SECONDS:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder)  # follows no links
+    finally:
+        os.close(descriptor)

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from fieldgate.http.response.links import Link
+from fieldgate.http.links import Link
 
 
 class PermissionRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.http.response.links import Link, encode
+from fieldgate.http.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.permissions import rules, what_if

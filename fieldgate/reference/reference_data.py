@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.http.response.links import encode
+from fieldgate.http.links import encode
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import LocalizedText, in_language
 from fieldgate.i18n.messages import Message, translate

@@ -4,7 +4,7 @@ from functools import cache
 
 import msgspec
 
-from fieldgate.http.response.links import encode
+from fieldgate.http.links import encode
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.reference.reference_data import fold_text

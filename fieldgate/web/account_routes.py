@@ -20,21 +20,20 @@ from fieldgate.errors import Forbidden, Header, NotFound, Problem
 from fieldgate.http.csrf import CSRF_FAILED
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.internal_api import InternalClient
+from fieldgate.http.links import encode_query
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import raw
-from fieldgate.http.request.authentication import SESSION_COOKIE
-from fieldgate.http.request.request_parsing import ParsedRequest, read_cookie, set_cookie
-from fieldgate.http.response.links import encode_query
+from fieldgate.http.request.authentication import SESSION_COOKIE, read_cookie, set_cookie
+from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.http.response.responses import NO_STORE, Response
 from fieldgate.i18n.languages import LANGUAGES_BY_CODE
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import AuthMethod, Caller, User
 from fieldgate.settings import Settings
-from fieldgate.web.language_choice import language_cookie, switch_language
 from fieldgate.web.notices import PASSWORD_IS_SET, Notice, set_notice
 from fieldgate.web.page_templates import PageTemplates
 from fieldgate.web.page_views import FormState
-from fieldgate.web.redirects import is_same_origin, redirect
+from fieldgate.web.redirects import is_same_origin, language_cookie, redirect, switch_language
 
 TAG = "Pages"
 HTML_CONTENT_TYPE: Header = (b"content-type", Format.HTML.content_type)

@@ -9,7 +9,7 @@ import msgspec
 
 from fieldgate.errors import DatabaseUnavailable, Problem, Unauthorized, ValidationError
 from fieldgate.http.internal_api import InternalClient
-from fieldgate.http.response.links import encode_query
+from fieldgate.http.links import encode_query
 from fieldgate.http.response.response_builder import ErrorContext, PageContext, RenderedPage
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.overload import run_in_thread_if

@@ -13,7 +13,6 @@ from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import AuthMethod
 from fieldgate.settings import Settings
-from fieldgate.web.language_choice import LANGUAGE_FIELD, switch_language
 from fieldgate.web.notices import Notice, set_notice
 from fieldgate.web.page_views import (
     FormErrors,
@@ -25,7 +24,7 @@ from fieldgate.web.page_views import (
     Redirect,
     SubmittedForm,
 )
-from fieldgate.web.redirects import is_same_origin, redirect
+from fieldgate.web.redirects import LANGUAGE_FIELD, is_same_origin, redirect, switch_language
 
 CSRF_FIELD = "csrf_token"
 SENT_BEFORE = Message(

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from fieldgate.errors import Header
+from fieldgate.http.request.authentication import read_cookie, set_cookie
 from fieldgate.http.request.hosts import BaseURL
-from fieldgate.http.request.request_parsing import read_cookie, set_cookie
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.web.page_views import Undo

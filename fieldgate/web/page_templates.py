@@ -12,19 +12,19 @@ from markupsafe import Markup, escape
 from fieldgate import __version__
 from fieldgate.events.plain_text import to_plain_text
 from fieldgate.http.injection import HandlerContext
+from fieldgate.http.links import encode_query
 from fieldgate.http.page_forms import FORM_PARAMETER
 from fieldgate.http.request.hosts import BaseURL
-from fieldgate.http.request.request_parsing import ParsedRequest
-from fieldgate.http.response.links import encode_query
+from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.http.response.response_builder import ErrorContext, RenderedPage
 from fieldgate.http.response.responses import make_body_etag
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.identity import Caller
 from fieldgate.web.formatting import Formatter
-from fieldgate.web.language_choice import LANGUAGE_FIELD
 from fieldgate.web.notices import Notice, clear_notice, read_notice, undo_fields
 from fieldgate.web.page_views import FormState
+from fieldgate.web.redirects import LANGUAGE_FIELD
 from fieldgate.web.static_files import StaticFiles
 
 # Elements of external HTML that are kept. No headings: they would break the outline of the page.

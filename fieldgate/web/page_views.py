@@ -15,7 +15,7 @@ from fieldgate.errors import Header
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.internal_api import APIResponse, InternalAPI
 from fieldgate.http.request.body_parsing import DEFAULT_MAX_BODY_BYTES, FormValues, UploadedFile
-from fieldgate.http.request.request_parsing import ParsedRequest
+from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller

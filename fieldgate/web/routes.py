@@ -12,7 +12,7 @@ from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.negotiation import Format
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import raw
-from fieldgate.http.request.request_parsing import ParsedRequest
+from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.http.response.response_builder import RenderedPage
 from fieldgate.http.response.responses import (
     NO_CACHE,

@@ -20,14 +20,15 @@ from fieldgate.assets.sharing import csv_table
 from fieldgate.assets.sharing.grant_parsing import ErrorCollector, parse_assignments
 from fieldgate.errors import Problem, ValidationError
 from fieldgate.events.ingest import file_loader
+from fieldgate.http import request_parsing
 from fieldgate.http.negotiation import Format, choose_format, negotiate, negotiate_encoding, prefers_bytes
 from fieldgate.http.operations import Operation
 from fieldgate.http.pagination import MAX_OFFSET
-from fieldgate.http.request import body_parsing, request_parsing
+from fieldgate.http.request import authentication, body_parsing
 from fieldgate.http.request.authentication import SESSION_COOKIE, authenticate
 from fieldgate.http.request.hosts import FORWARDED_HEADERS, BaseURL, HostPolicy
 from fieldgate.http.request.request_body import IncomingBody
-from fieldgate.http.request.request_parsing import RequestHead, parse_request
+from fieldgate.http.request_parsing import RequestHead, parse_request
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import User
 from fieldgate.imports.fetch.public_addresses import is_public, resolve_host
@@ -126,9 +127,9 @@ def parse_authorization(data: bytes) -> None:
 
 
 def parse_cookies(data: bytes) -> None:
-    value = request_parsing.read_cookie(data, SESSION_COOKIE)
+    value = authentication.read_cookie(data, SESSION_COOKIE)
     assert b";" not in value
-    assert len(value) <= request_parsing.MAX_COOKIE_CHARS
+    assert len(value) <= authentication.MAX_COOKIE_CHARS
     assert asyncio.run(authenticate({b"cookie": data}, "192.0.2.1", _Nobody())).is_anonymous
 
 

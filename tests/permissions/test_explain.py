@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.response.links import Link, encode
+from fieldgate.http.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.permissions import rules

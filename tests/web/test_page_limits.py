@@ -1,7 +1,7 @@
 """Small requests and small forms must not make huge or slow pages."""
 
 from fieldgate.assets.form_texts import MAX_QUOTED_CHARS, LabelFinder, plain
-from fieldgate.http.request.request_parsing import MAX_PAGE_QUERY_BYTES
+from fieldgate.http.request_parsing import MAX_PAGE_QUERY_BYTES
 from fieldgate.web.page_templates import sanitize
 from tests.conftest import Service
 from tests.web.page_client import PageClient

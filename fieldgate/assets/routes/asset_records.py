@@ -31,7 +31,7 @@ from fieldgate.assets.sharing.serializers import assignment_records
 from fieldgate.assets.sharing.store import decode_filters
 from fieldgate.assets.visibility_sql import DISCOVERABLE, VIEW
 from fieldgate.db import Timestamp
-from fieldgate.http.response.links import Link, encode
+from fieldgate.http.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import Caller
 

@@ -35,8 +35,8 @@ from fieldgate.assets.sharing.schemas import DryRunQuery
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.visibility_sql import DISCOVERABLE
+from fieldgate.http.links import Link, encode
 from fieldgate.http.operations import PreviewResult, delete, get, get_list
-from fieldgate.http.response.links import Link, encode
 from fieldgate.http.response.responses import API_CSP, NO_STORE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message

@@ -21,8 +21,8 @@ from fieldgate.assets.schemas import ASSETS_PATH, asset_path
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_diff import compare_contents
 from fieldgate.errors import NotFound, ValidationError
+from fieldgate.http.links import Link
 from fieldgate.http.operations import get, get_list
-from fieldgate.http.response.links import Link
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller

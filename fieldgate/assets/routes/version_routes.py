@@ -11,10 +11,10 @@ from fieldgate.assets.schemas import ASSETS_PATH, VersionDetail, VersionRecord, 
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.errors import NotFound
+from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, get, get_list, post, raw
 from fieldgate.http.response.attachment import attachment
-from fieldgate.http.response.links import Link
 from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User

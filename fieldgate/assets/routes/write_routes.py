@@ -8,8 +8,8 @@ from fieldgate.assets.schemas import ASSETS_PATH, asset_path
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.write_schemas import AssetChange, AssetCreation, CheckedAssetDetail, FormRefusal
+from fieldgate.http.links import Link, encode
 from fieldgate.http.operations import Created, patch, post
-from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User

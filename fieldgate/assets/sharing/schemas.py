@@ -7,8 +7,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from fieldgate.assets.schemas import ASSETS_PATH
+from fieldgate.http.links import Link
 from fieldgate.http.request.body_parsing import UploadedFile
-from fieldgate.http.response.links import Link
 from fieldgate.permissions.schemas import EffectRecord, PartialRecord
 
 TAG = "Sharing"

@@ -12,7 +12,7 @@ from fieldgate.accounts.schemas import user_path
 from fieldgate.assets.schemas import AssignmentRecord, asset_path, assignment_path
 from fieldgate.assets.sharing.grants import AssetGrants, ListedAssignment, PermissionChange, reject_oversized
 from fieldgate.assets.sharing.schemas import ChangeRecord, EffectOnUser, HistoryRecord, ResultRecord
-from fieldgate.http.response.links import Link, encode
+from fieldgate.http.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL, permission_path

@@ -10,11 +10,11 @@ from msgspec import Meta
 from fieldgate.errors import Header
 from fieldgate.events.export.filter_words import ascii_file_name, file_name, filter_title
 from fieldgate.events.search.filters import EventFilters, check_filters
+from fieldgate.http.links import encode_query
 from fieldgate.http.negotiation import Format
 from fieldgate.http.pagination import PAGING_PARAMETERS
-from fieldgate.http.request.request_parsing import ParsedRequest
+from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.http.response.attachment import attachment
-from fieldgate.http.response.links import encode_query
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.positions import packaged_positions
 from fieldgate.reference.reference_data import ReferenceData

@@ -11,7 +11,7 @@ from datetime import datetime, time
 from fieldgate.db import Timestamp
 from fieldgate.events.search.filters import TIMESTAMP_SUFFIXES, EventFilters, timestamp_bounds
 from fieldgate.events.summary.periods import Period
-from fieldgate.http.response.links import encode_query
+from fieldgate.http.links import encode_query
 from fieldgate.reference.reference_data import ReferenceData
 
 MAX_QUERY_CHARS = 2000  # longer ones would make summaries huge: every entry has one

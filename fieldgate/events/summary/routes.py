@@ -11,7 +11,7 @@ from fieldgate.events.summary.summarize import summarize
 from fieldgate.events.visibility import ViewerScope, audience_key, viewer_scope
 from fieldgate.http.injection import SeenVersions
 from fieldgate.http.operations import VersionedRecord, get
-from fieldgate.http.request.request_parsing import ParsedRequest
+from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller

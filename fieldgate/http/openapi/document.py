@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from fieldgate import __version__
+from fieldgate.http.links import Link, encode, resolve_links
 from fieldgate.http.openapi.body_schemas import BodySchemas
 from fieldgate.http.openapi.components import (
     BINARY_SCHEMA,
@@ -20,7 +21,6 @@ from fieldgate.http.openapi.components import (
 from fieldgate.http.openapi.operation_objects import describe_operation
 from fieldgate.http.operations import Operation
 from fieldgate.http.request.body_parsing import EncodedJSON, UploadedFile
-from fieldgate.http.response.links import Link, encode, resolve_links
 from fieldgate.i18n.languages import names_in_english
 from fieldgate.pagination import DEFAULT_LIMIT, MAX_LIMIT
 

@@ -6,14 +6,17 @@ This module parses the headers; an `Authenticator`, which `accounts` implements,
 import base64
 import binascii
 from collections.abc import Mapping
+from http.cookies import SimpleCookie
 from typing import Protocol
+from urllib.parse import urlsplit
 
-from fieldgate.errors import Unauthorized
-from fieldgate.http.request.request_parsing import read_cookie
+from fieldgate.errors import Header, Unauthorized
+from fieldgate.http.request.hosts import BaseURL
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import ANONYMOUS, Caller, User
 
 SESSION_COOKIE = b"fieldgate_session"
+MAX_COOKIE_CHARS = 4096  # longer cookies are ignored
 MAX_CREDENTIAL_CHARS = 4096  # of an Authorization header
 
 MISSING_TOKEN = Message("The Authorization header has a scheme but no token.")
@@ -80,3 +83,24 @@ def _decode_basic(encoded: str) -> tuple[str, str]:
     if not colon or "\0" in text:
         raise Unauthorized(INVALID_BASIC)
     return username, password
+
+
+def read_cookie(header: bytes, name: bytes) -> bytes:
+    """The value of one cookie, or b"". Malformed cookies of others are skipped."""
+    if name in header:
+        for pair in header.split(b";"):
+            key, _, value = pair.strip().partition(b"=")
+            if key == name and len(value) <= MAX_COOKIE_CHARS:
+                return value
+    return b""
+
+
+def set_cookie(name: bytes, value: str, base_url: BaseURL, max_age: int, *, http_only: bool) -> Header:
+    """The header that sets a cookie for the whole service; `max_age` 0 removes it."""
+    cookie: SimpleCookie = SimpleCookie()
+    key = name.decode()
+    cookie[key] = value
+    cookie[key].update({"path": urlsplit(base_url.url).path + "/", "max-age": str(max_age), "samesite": "Lax"})
+    cookie[key]["httponly"] = http_only
+    cookie[key]["secure"] = base_url.is_secure
+    return (b"set-cookie", cookie[key].OutputString().encode())

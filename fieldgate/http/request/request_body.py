@@ -4,6 +4,7 @@ How many bytes are received, and loaded into memory, at the same time is limited
 name: nothing is left of them when the process ends, however it ends.
 """
 
+import asyncio
 import logging
 import re
 import tempfile
@@ -16,7 +17,7 @@ from urllib.parse import unquote
 
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
-from fieldgate.errors import BadRequest, ServiceUnavailable
+from fieldgate.errors import BadRequest, Header, RequestTimeout, ServiceUnavailable
 from fieldgate.http.request import body_parsing
 from fieldgate.http.request.body_parsing import (
     DEFAULT_MAX_BODY_BYTES,
@@ -27,9 +28,10 @@ from fieldgate.http.request.body_parsing import (
     JSONArray,
     JSONObject,
     UploadedFile,
+    max_upload_body,
 )
 from fieldgate.i18n.messages import Message
-from fieldgate.overload import Overload, run_in_thread_if
+from fieldgate.overload import NoProgress, Overload, run_in_thread_if
 from fieldgate.settings import Settings
 
 PARSE_IN_THREAD_THRESHOLD_BYTES = 1024 * 1024  # parsing takes milliseconds from here on
@@ -249,3 +251,80 @@ def _sent_filename(head: MultipartSegment) -> str | None:
 def base_name(name: str) -> str:
     """A file name without its folders."""
     return name.replace("\\", "/").rsplit("/", 1)[-1].replace("\0", "").strip()
+
+
+MAX_BYTES_OVER_LIMIT = 8 * 1024 * 1024  # beyond the largest body that would have been accepted
+MAX_SECONDS_BEFORE_RESPONSE = 10.0
+MAX_SECONDS_AFTER_RESPONSE = 5.0
+# After a response without `100 Continue`: reading earlier could still send one.
+SECONDS_TO_START_RESPONSE = 0.05
+
+CONNECTION_CLOSE: Header = (b"connection", b"close")
+
+
+class BodyStream:
+    """The body of a request as it arrives. Calling it is ASGI's `receive`.
+
+    It raises `RequestTimeout` if the client sends nothing for too long.
+    """
+
+    __slots__ = (
+        "_overload", "_receive", "bytes_read", "declared_bytes", "is_finished", "is_too_slow", "waits_for_continue",
+    )  # fmt: skip
+
+    def __init__(self, receive: Receive, headers: Mapping[bytes, bytes], overload: Overload) -> None:
+        self._receive = receive
+        self._overload = overload
+        declared = headers.get(b"content-length", b"")
+        self.declared_bytes = int(declared) if declared.isdigit() else None  # None: chunked
+        self.bytes_read = 0
+        self.is_finished = self.declared_bytes == 0
+        # The client sends the body only after `100 Continue`, which the server sends as soon as the body is read.
+        self.waits_for_continue = headers.get(b"expect", b"").lower() == b"100-continue"
+        self.is_too_slow = False
+
+    async def __call__(self) -> Any:
+        self.waits_for_continue = False
+        if self.is_finished:
+            return await self._receive()  # waits until the client disconnects
+        if self.is_too_slow:
+            raise RequestTimeout
+        try:
+            event = await self._overload.wait_for_client(self._receive())
+        except NoProgress:
+            self.is_too_slow = True
+            raise RequestTimeout from None
+        self.bytes_read += len(event.get("body", b""))
+        if event["type"] == "http.disconnect" or not event.get("more_body"):
+            self.is_finished = True
+        return event
+
+
+class BodyDrainer:
+    """Discards bodies within limits for size and time."""
+
+    def __init__(self, max_upload: int) -> None:
+        """`max_upload` is the largest file that can be uploaded."""
+        self._max_bytes = max_upload_body(max_upload) + MAX_BYTES_OVER_LIMIT
+
+    async def drain(self, body: BodyStream) -> bool:
+        """Discard the body before the response is sent; return False if the connection has to be closed instead."""
+        is_too_large = body.declared_bytes is not None and body.declared_bytes - body.bytes_read > self._max_bytes
+        if body.waits_for_continue or is_too_large:
+            return False
+        return await self._discard(body, MAX_SECONDS_BEFORE_RESPONSE)
+
+    async def linger(self, body: BodyStream) -> None:
+        """Discard what still arrives after a response with `Connection: close`."""
+        if body.waits_for_continue:
+            await asyncio.sleep(SECONDS_TO_START_RESPONSE)
+        await self._discard(body, MAX_SECONDS_AFTER_RESPONSE)
+
+    async def _discard(self, body: BodyStream, seconds: float) -> bool:
+        """Return whether the body ended."""
+        max_bytes = body.bytes_read + self._max_bytes
+        with suppress(TimeoutError, RequestTimeout):
+            async with asyncio.timeout(seconds):
+                while not body.is_finished and body.bytes_read <= max_bytes:
+                    await body()
+        return body.is_finished

@@ -8,13 +8,14 @@ from typing import Any, Protocol
 import msgspec
 
 from fieldgate.errors import Header, NotAcceptable, Problem
+from fieldgate.http import links
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation import Format, choose_format
 from fieldgate.http.operations import JSON_OR_HTML, Created, Operation, PreviewResult, VersionedRecord
 from fieldgate.http.pagination import encode_envelope, encode_records, page_links
 from fieldgate.http.request.hosts import BaseURL
-from fieldgate.http.request.request_parsing import ParsedRequest, parse_query, to_header_value
-from fieldgate.http.response import links, responses
+from fieldgate.http.request_parsing import ParsedRequest, parse_query, to_header_value
+from fieldgate.http.response import responses
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.languages import Language

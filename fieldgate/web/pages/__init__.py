@@ -6,18 +6,17 @@ from fieldgate.web.pages import (
     assets,
     event_detail,
     events,
+    home,
     imports,
     permissions,
     reference,
-    service,
     sharing,
     users,
     versions,
 )
 
 _MODULES = (
-    account, assets, event_detail, events, imports, permissions, reference, service, sharing, users,
-    versions,
+    account, assets, event_detail, events, home, imports, permissions, reference, sharing, users, versions,
 )  # fmt: skip
 
 PAGES: dict[str, PageView] = {name: view for module in _MODULES for name, view in module.PAGES.items()}

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from fieldgate.http.internal_api import InternalAPI
-from fieldgate.http.request.request_parsing import ParsedRequest
-from fieldgate.http.response.links import encode_query
+from fieldgate.http.links import encode_query
+from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.web.charts.atlas import load_places

@@ -12,7 +12,7 @@ import msgspec
 from fieldgate.db import now
 from fieldgate.events.document_templates import APPEAL_TYPE_NAMES, SEVERITY_NAMES
 from fieldgate.http.internal_api import InternalAPI
-from fieldgate.http.response.links import encode_query
+from fieldgate.http.links import encode_query
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.web.formatting import Formatter

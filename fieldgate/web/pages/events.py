@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fieldgate.http.internal_api import InternalAPI
-from fieldgate.http.response.links import encode_query
+from fieldgate.http.links import encode_query
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.web.formatting import MISSING, Formatter

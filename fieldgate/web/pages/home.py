@@ -3,16 +3,18 @@
 from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from fieldgate.db import now
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.internal_api import InternalAPI
-from fieldgate.http.request.request_parsing import ParsedRequest
-from fieldgate.http.response.links import encode_query
+from fieldgate.http.links import encode_query
+from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import Caller
 from fieldgate.web.formatting import Formatter
+from fieldgate.web.page_views import Page, PageView
 from fieldgate.web.pages.event_charts import (
     EVENT_PATH,
     MEASURES,
@@ -179,3 +181,17 @@ def asset_search(text: str) -> str:
     """The search expression for assets whose name has all the words. Words are quoted: none of them is an operator."""
     words = text.split()[:MAX_SEARCH_WORDS]
     return " ".join('"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"' for word in words)
+
+
+async def load_endpoints(page: Page, api: InternalAPI) -> dict[str, Any]:
+    """The title and description of each list, as OPTIONS gives them."""
+    prefix = urlsplit(page.request.base_url.url).path
+    endpoints = []
+    for url in page.record.values():
+        path = urlsplit(url).path.removeprefix(prefix)
+        options = await api.send("OPTIONS", path)
+        endpoints.append({"path": path, "title": options.body["name"], "description": options.body["description"]})
+    return {"endpoints": endpoints}
+
+
+PAGES: dict[str, PageView] = {"endpoint_index": PageView("endpoints.html", load_endpoints)}

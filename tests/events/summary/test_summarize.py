@@ -21,8 +21,8 @@ from fieldgate.events.summary.periods import periods_between
 from fieldgate.events.summary.schemas import EventSummary
 from fieldgate.events.summary.summarize import summarize
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
-from fieldgate.http.request.request_parsing import parse_query
 from fieldgate.http.request.validation import parse_struct
+from fieldgate.http.request_parsing import parse_query
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import ReferenceStore

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from msgspec import Meta
 
+from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, Operation, PreviewResult, ResponseKind, delete, operation, post
 from fieldgate.http.request.body_parsing import JSONArray
-from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Message
 from tests.conftest import StartService
 from tests.openapi_checker import OpenAPIChecker

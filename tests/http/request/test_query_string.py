@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.errors import Problem
-from fieldgate.http.request.request_parsing import parse_query
-from fieldgate.http.response.links import BASE_URL_MARK, FORMAT_QUERY_MARK, Link, encode, encode_query
+from fieldgate.http.links import BASE_URL_MARK, FORMAT_QUERY_MARK, Link, encode, encode_query
+from fieldgate.http.request_parsing import parse_query
 
 pieces = st.sampled_from(("a", "b", "1,2", "=", "&", ";", "%2C", "%C3%A9", "%FF", "%00", "%", "+", ".", "é"))
 queries = st.lists(pieces, max_size=12).map("".join)

@@ -9,9 +9,9 @@ import zstandard
 from fieldgate.http.endpoint import Endpoint
 from fieldgate.http.health import Health
 from fieldgate.http.injection import ClientAddress, HandlerContext, resolve_parameters
+from fieldgate.http.links import Link
 from fieldgate.http.negotiation import negotiate, negotiate_encoding
 from fieldgate.http.operations import Created, get, post, raw
-from fieldgate.http.response.links import Link
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from tests.conftest import BASE_URL, Service, StartService

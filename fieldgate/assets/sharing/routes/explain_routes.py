@@ -12,8 +12,8 @@ from fieldgate.assets.schemas import asset_path
 from fieldgate.assets.sharing.grant_parsing import parse_field, user_not_found_message
 from fieldgate.assets.sharing.schemas import ASSIGNMENTS_PATH, TAG
 from fieldgate.errors import Forbidden, ValidationError
+from fieldgate.http.links import Link
 from fieldgate.http.operations import get
-from fieldgate.http.response.links import Link
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller

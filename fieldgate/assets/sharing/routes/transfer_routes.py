@@ -11,8 +11,8 @@ from fieldgate.assets.sharing.grant_parsing import parse_field
 from fieldgate.assets.sharing.schemas import DryRunQuery, TransferBody, TransferRecord
 from fieldgate.assets.sharing.transfer import OwnershipStore, Transfer
 from fieldgate.errors import ValidationError
+from fieldgate.http.links import Link
 from fieldgate.http.operations import post
-from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 

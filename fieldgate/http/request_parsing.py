@@ -6,20 +6,19 @@ caches the parsed form of about a thousand heads.
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from http.cookies import SimpleCookie
 from itertools import islice
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, quote
 
 import msgspec
 
-from fieldgate.errors import BadRequest, Header, NotFound, ValidationError
+from fieldgate.errors import BadRequest, NotFound, ValidationError
+from fieldgate.http import dry_run
+from fieldgate.http.links import quote_path
 from fieldgate.http.negotiation import Format, choose_format, negotiate, negotiate_encoding, prefers_bytes
 from fieldgate.http.operations import Operation, ResponseKind
 from fieldgate.http.pagination import parse_page
-from fieldgate.http.request import dry_run
 from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request.validation import NULL_CHARACTERS, parse_struct
-from fieldgate.http.response.links import quote_path
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.pagination import PageRequest
@@ -243,27 +242,3 @@ def _unknown_names_error(names: Iterable[str], known: Iterable[str], near: str, 
 def to_header_value(names: Iterable[str]) -> bytes:
     """Names as a header value: percent-encoded, as a query may contain any character."""
     return ", ".join(quote(name[:60], safe="") for name in islice(names, MAX_HEADER_NAMES)).encode()
-
-
-MAX_COOKIE_CHARS = 4096  # longer cookies are ignored
-
-
-def read_cookie(header: bytes, name: bytes) -> bytes:
-    """The value of one cookie, or b"". Malformed cookies of others are skipped."""
-    if name in header:
-        for pair in header.split(b";"):
-            key, _, value = pair.strip().partition(b"=")
-            if key == name and len(value) <= MAX_COOKIE_CHARS:
-                return value
-    return b""
-
-
-def set_cookie(name: bytes, value: str, base_url: BaseURL, max_age: int, *, http_only: bool) -> Header:
-    """The header that sets a cookie for the whole service; `max_age` 0 removes it."""
-    cookie: SimpleCookie = SimpleCookie()
-    key = name.decode()
-    cookie[key] = value
-    cookie[key].update({"path": urlsplit(base_url.url).path + "/", "max-age": str(max_age), "samesite": "Lax"})
-    cookie[key]["httponly"] = http_only
-    cookie[key]["secure"] = base_url.is_secure
-    return (b"set-cookie", cookie[key].OutputString().encode())
