@@ -310,16 +310,9 @@ def duplicate_part() -> bytes:
 # Not what the name or header says
 
 
-def truncated(share: float) -> bytes:
+def truncated() -> bytes:
     book = xlsx()
-    return book[: int(len(book) * share)]
-
-
-def other_zip() -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("word/document.xml", "<document/>")
-    return file.getvalue()
+    return book[: len(book) // 2]
 
 
 def control_characters() -> bytes:
@@ -336,9 +329,9 @@ def control_characters() -> bytes:
     return modified_workbook({"xl/workbook.xml": book, SHEET_PART: SHEET_HEAD + rows_xml(SURVEY) + row + SHEET_TAIL})
 
 
-def control_characters_csv(rows: int) -> bytes:
-    """CSV with control characters after some rows."""
-    start = b"type,name,label\n" + b"".join(b"text,q%d,Question\n" % number for number in range(rows))
+def control_characters_csv() -> bytes:
+    """CSV with control characters after many rows."""
+    start = b"type,name,label\n" + b"".join(b"text,q%d,Question\n" % number for number in range(5_000))
     return start + b"text,z,a\0b\x01\x0b\xef\xbf\xbf\nflo\0rb,y,\x1f\nfl\x02orb\0,\0,\n"
 
 
@@ -372,30 +365,17 @@ FAST_CASES: dict[str, HostileFile] = {
     "a path for a name": HostileFile(xlsx, COMPLETE, f"../../../tmp/{FORBIDDEN_NAME}.xlsx"),
     "a sheet elsewhere": HostileFile(external_sheet, UNREADABLE),
     "a part twice": HostileFile(duplicate_part, INVALID),
-    "a tenth of a file": HostileFile(lambda: truncated(0.1), UNREADABLE),
-    "half a file": HostileFile(lambda: truncated(0.5), UNREADABLE),
-    "a file but for its end": HostileFile(lambda: truncated(0.99), UNREADABLE),
-    "four bytes": HostileFile(lambda: b"PK\x03\x04", UNREADABLE),
-    "the start of an xls": HostileFile(lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", UNREADABLE, "form.xls"),
-    "an xls of nothing": HostileFile(lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4096), UNREADABLE, "form.xls"),
+    "half a file": HostileFile(truncated, UNREADABLE),
     "an xls of chance": HostileFile(
         lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + random.Random(1).randbytes(8192), UNREADABLE, "form.xls"
     ),
-    "an empty file": HostileFile(lambda: b"", REFUSED),
-    "a picture": HostileFile(lambda: b"\x89PNG\r\n\x1a\n" + bytes(200), REFUSED),
-    "a program": HostileFile(lambda: b"\x7fELF" + bytes(200), REFUSED),
     "a page": HostileFile(lambda: b"<html><body>hello</body></html>", REFUSED),
     "chance": HostileFile(lambda: random.Random(2).randbytes(5000), REFUSED),
-    "another zip": HostileFile(other_zip, UNREADABLE),
     "a workbook called pdf": HostileFile(xlsx, COMPLETE, "form.pdf"),
-    "a workbook called csv": HostileFile(xlsx, COMPLETE, "form.csv"),
     "a csv called xlsx": HostileFile(lambda: b"type,name,label\ntext,a,A\n", COMPLETE),
     "a csv with a long first line": HostileFile(wide_header, COMPLETE, "form.csv"),
-    "half of UTF-16": HostileFile(lambda: b"\xff\xfet\0y\0p", REFUSED, "form.csv"),
     "control characters": HostileFile(control_characters, COMPLETE),
-    "control characters in a csv": HostileFile(lambda: control_characters_csv(400), REFUSED, "form.csv"),
-    "control characters far down a csv": HostileFile(lambda: control_characters_csv(5_000), INVALID, "form.csv"),
-    "an xls cut short": HostileFile(lambda: xls({"survey": SURVEY})[:1100], UNREADABLE, "form.xls"),
+    "control characters far down a csv": HostileFile(control_characters_csv, INVALID, "form.csv"),
     "an xls without bounds": HostileFile(oversized_xls_header, COMPLETE, "form.xls"),
     "an xls that loops": HostileFile(looping_xls, UNREADABLE, "form.xls"),
     "an xls of 4 billion cells": HostileFile(

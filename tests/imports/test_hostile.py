@@ -27,11 +27,10 @@ from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import ImportStore
 from fieldgate.imports.tables import imports
 from fieldgate.imports.upload import parse_upload
-from fieldgate.imports.worker import ImportWorker
 from fieldgate.imports.xlsform import Form, FormRejected, Library
 from fieldgate.settings import Settings
-from tests.conftest import StartService
 from tests.imports import hostile
+from tests.imports.conftest import OpenHarness
 from tests.imports.hostile import COMPLETE, FAST_CASES, MEBIBYTE, REFUSED, SLOW_CASES, HostileFile
 from tests.imports.test_worker import PATH, ImportHarness
 from tests.imports.workbooks import SURVEY, xlsx
@@ -50,11 +49,9 @@ TIMEOUT_SECONDS = 300.0  # for one heavy file
 
 
 @pytest.fixture
-async def harness(start: StartService, database_url: str) -> AsyncIterator[ImportHarness]:
-    settings: dict[str, Any] = {"import_memory": MEMORY, "import_seconds": SECONDS}
-    async with start(database_url=database_url, **settings) as service:
-        headers = {"Authorization": f"Token {await service.create_token()}"}
-        yield ImportHarness(service, headers, ImportWorker(Settings(**settings), service.database))
+async def harness(open_harness: OpenHarness) -> AsyncIterator[ImportHarness]:
+    async with open_harness(import_memory=MEMORY, import_seconds=SECONDS) as harness:
+        yield harness
 
 
 async def check_worker_is_well(harness: ImportHarness) -> None:

@@ -3,7 +3,7 @@
 import json
 
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.messages import (
     MAX_STORED_BYTES,
     MAX_STORED_ISSUES,
@@ -42,16 +42,3 @@ def test_first_issues_are_stored_and_the_rest_counted() -> None:
         assert [problem["row"] for problem in kept] == list(range(len(kept)))
         assert (last["code"], last["message"]["values"]) == ("more", {"count": count - len(kept)})
         assert len(json.dumps(kept, ensure_ascii=False).encode()) < 1.1 * MAX_STORED_BYTES
-
-
-def test_plural_is_stored_with_both_forms() -> None:
-    message = PluralMessage(
-        "{count} question is named {name}. Rename it, so that it is clear which is meant.",
-        "{count} questions are named {name}. Rename them, so that it is clear which is meant.",
-        2,
-        name=LONG,
-    )
-    [stored] = serialize_issues([Issue("ambiguous_reference", message, "survey", 2)])
-    assert stored["message"]["values"]["count"] == 2
-    localized = localize_messages(Language.ARABIC, {"problems": [stored]})["problems"][0]["message"]
-    assert localized.startswith("هناك سؤالان باسم «\u2068ééé")

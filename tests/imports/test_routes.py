@@ -149,21 +149,13 @@ async def test_repeated_idempotency_key_returns_first_response(service: Service)
     assert long.status_code == 400
 
 
-@pytest.mark.parametrize(
-    ("language", "message"),
-    [
-        ("en", "This service does not fetch files from other hosts. Send the file itself."),
-        ("fr", "Ce service ne télécharge pas de fichiers depuis d'autres hôtes. Envoyez le fichier lui-même."),
-        ("es", "Este servicio no descarga archivos de otros servidores. Envíe el propio archivo."),
-        ("ar", "لا تجلب هذه الخدمة ملفات من مضيفين آخرين. أرسل الملف نفسه."),
-    ],
-)
-async def test_fetching_is_off_by_default(service: Service, language: str, message: str) -> None:
-    headers = {**await auth_headers(service), "Accept-Language": language}
-    for sent in ("json", "data"):
-        body: Any = {sent: {"url": "https://forms.example.org/household.xlsx"}}
-        response = await service.client.post(PATH, headers=headers, **body)
-        assert (response.status_code, response.json()) == (400, {"url": [message]})
+@pytest.mark.parametrize("sent", ["json", "data"])
+async def test_fetching_is_off_by_default(service: Service, sent: str) -> None:
+    headers = await auth_headers(service)
+    body: Any = {sent: {"url": "https://forms.example.org/household.xlsx"}}
+    response = await service.client.post(PATH, headers=headers, **body)
+    message = "This service does not fetch files from other hosts. Send the file itself."
+    assert (response.status_code, response.json()) == (400, {"url": [message]})
     assert (await service.get(PATH, headers=headers)).json() == EMPTY
 
 
@@ -272,9 +264,6 @@ async def test_unknown_fields_are_reported_or_refused(service: Service) -> None:
     assert list(refused.json()) == ["destinaton", "zzz"]
     assert refused.json()["destinaton"] == ["There is no such field. Did you mean destination?"]
     assert refused.json()["zzz"][0].startswith("There is no such field. Known ones: assetUid, base64Encoded, ")
-    for language in ("fr", "es", "ar"):
-        other = await service.client.post(PATH, headers={**strict, "Accept-Language": language}, **sent)
-        assert all(other.json()[name] != refused.json()[name] for name in refused.json())
     clean = await service.client.post(PATH, headers=strict, files=FILE, data={"name": "a", "totalFiles": "1"})
     assert (clean.status_code, clean.headers["Preference-Applied"]) == (201, "handling=strict")
     assert "Fieldgate-Ignored" not in clean.headers

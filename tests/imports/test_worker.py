@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from html import unescape
 from typing import Any
@@ -19,12 +19,11 @@ from fieldgate.imports.store import ImportStore
 from fieldgate.imports.tables import imports
 from fieldgate.imports.worker import MAX_ATTEMPTS, ImportWorker
 from fieldgate.permissions import rules
-from fieldgate.settings import Settings
 from tests.assets.sharing.sharing_team import SharingTeam, last_segment
-from tests.conftest import Service, StartService
+from tests.conftest import Service
 from tests.imports.sandbox import failing_readers
 from tests.imports.sandbox.fork_servers import killing_fork_servers
-from tests.imports.workbooks import SURVEY, xlsx
+from tests.imports.workbooks import SURVEY, Rows, xlsx
 
 PATH = "/api/v2/imports/"
 
@@ -57,23 +56,6 @@ class ImportHarness:
 
     async def asset(self, record: dict[str, Any], key: str = "created") -> dict[str, Any]:
         return await self.get(f"/api/v2/assets/{record['messages'][key][0]['uid']}/")
-
-
-@pytest.fixture
-def start_harness(start: StartService, database_url: str) -> Any:
-    @asynccontextmanager
-    async def open_harness(**settings: Any) -> AsyncIterator[ImportHarness]:
-        async with start(database_url=database_url, **settings) as service:
-            headers = {"Authorization": f"Token {await service.create_token()}"}
-            yield ImportHarness(service, headers, ImportWorker(Settings(**settings), service.database))
-
-    return open_harness
-
-
-@pytest.fixture
-async def harness(start_harness: Any) -> AsyncIterator[ImportHarness]:
-    async with start_harness() as opened:
-        yield opened
 
 
 async def test_survey_becomes_an_asset(harness: ImportHarness) -> None:
@@ -125,6 +107,40 @@ async def test_xform_has_name_of_its_asset(harness: ImportHarness) -> None:
         await harness.import_workbook(xlsx(survey=SURVEY, settings=(("form_title",), ("Home Visit",))))
     )
     assert await xform_names(harness, titled) == ("Home Visit", "home_visit", None)
+
+
+async def test_renaming_an_asset_renames_its_xform(harness: ImportHarness) -> None:
+    settings = (("form_title", "form_id"), ("Homes", "homes"))
+    asset = await harness.asset(await harness.import_workbook(xlsx(survey=SURVEY, settings=settings)))
+    assert (asset["name"], asset["content"]["settings"]) == ("Homes", {"id_string": "homes"})
+    name = "Roofs & <walls> \\1"
+    renamed = await harness.service.request("PATCH", asset["url"], headers=harness.headers, json={"name": name})
+    assert renamed.status_code == 200
+    assert (await xform_names(harness, asset))[0] == name
+
+
+LOCKED: dict[str, Rows] = {
+    "survey": [[*SURVEY[0], "kobo--locking-profile"], [*SURVEY[1], "strict"], SURVEY[2]],
+    "settings": [["kobo—lock_all"], [True]],
+    "kobo–locking-profiles": [["restriction", "strict"], ["choice_add", "locked"]],
+}
+
+
+async def test_locks_are_kept_in_forms_and_stripped_from_blocks(harness: ImportHarness) -> None:
+    book = xlsx(**LOCKED)
+    for asset_type in ("survey", "template"):
+        asset = await harness.asset(await harness.import_workbook(book, desired_type=asset_type))
+        profiles = [{"name": "strict", "restrictions": ["choice_add"]}]
+        assert asset["content"]["kobo--locking-profiles"] == profiles
+        assert asset["content"]["settings"] == {"kobo--lock_all": True}
+        assert (asset["summary"]["lock_all"], asset["summary"]["lock_any"]) == (True, True)
+    question = xlsx(**{**LOCKED, "survey": LOCKED["survey"][:2]})
+    for data, asset_type in ((book, "block"), (question, "question")):
+        asset = await harness.asset(await harness.import_workbook(data, library="true"))
+        assert asset["asset_type"] == asset_type
+        assert "kobo--" not in str(asset["content"])
+        assert not {"lock_all", "lock_any"} & asset["summary"].keys()
+        assert "kobo--locking-profile" not in asset["summary"]["columns"]
 
 
 async def test_replacing_a_destination_keeps_older_versions(harness: ImportHarness) -> None:
@@ -354,26 +370,6 @@ async def test_too_many_attempts_fail_the_import(harness: ImportHarness, databas
     await harness.worker.process_one()
     record = await harness.get(url)
     assert (record["status"], record["messages"]["error_type"]) == ("error", "gave_up")
-
-
-@pytest.mark.parametrize("error", [RuntimeError("a fault"), ConnectionError("away")])
-async def test_failed_purge_does_not_delay_imports(
-    harness: ImportHarness, error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def fail(*_: object) -> int:
-        raise error
-
-    monkeypatch.setattr(ImportStore, "purge", fail)
-    url, stopping = await harness.send(xlsx()), asyncio.Event()
-    working = asyncio.create_task(harness.worker.run(stopping))
-    async with asyncio.timeout(30):
-        while (await harness.get(url))["status"] == "processing" and not working.done():
-            await asyncio.sleep(0.05)
-    stopping.set()
-    await working
-    assert (await harness.get(url))["status"] == "complete"
-    has_traceback = any(record.exc_info for record in caplog.records)
-    assert has_traceback == isinstance(error, RuntimeError), "an outage has one line"
 
 
 async def test_lease_is_renewed_during_long_work(harness: ImportHarness, monkeypatch: pytest.MonkeyPatch) -> None:

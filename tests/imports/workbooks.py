@@ -1,7 +1,7 @@
 """Workbooks created in memory."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from openpyxl import Workbook
 
@@ -16,9 +16,13 @@ SURVEY: Rows = (
 
 def xlsx(**sheets: Rows) -> bytes:
     """Return a workbook with these sheets, by default a small survey."""
+    return write_xlsx(sheets or {"survey": SURVEY})
+
+
+def write_xlsx(sheets: Mapping[str, Rows]) -> bytes:
     book = Workbook()
     book.remove(book.active)
-    for title, rows in (sheets or {"survey": SURVEY}).items():
+    for title, rows in sheets.items():
         sheet = book.create_sheet(title)
         for row in rows:
             sheet.append(list(row))

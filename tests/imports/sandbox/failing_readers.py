@@ -37,11 +37,6 @@ def process_limits(_: bytes) -> Form:
     return Form(content, {}, None, None, None, "", 0, [])
 
 
-def loaded_modules() -> bytes:
-    """Names of modules, for tests of what the fork server has loaded."""
-    return "\n".join(sys.modules).encode()
-
-
 def loop_forever(_: bytes) -> None:
     while True:
         pass

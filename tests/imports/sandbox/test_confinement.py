@@ -25,7 +25,6 @@ from tests.imports.sandbox.escape_attempts import (
     NEW,
     NEW_DATABASE,
 )
-from tests.imports.test_hostile import BOOKS
 
 FULL_ABI = 6  # the version of Landlock that refuses everything that the tests try
 LIMITS = runner.SandboxLimits(512 * 1024 * 1024, 20)
@@ -122,20 +121,3 @@ def test_written_files_stay_empty() -> None:
     with pytest.raises(runner.SandboxFailure, match="fault") as failure:
         runner.run_in_process(failing_readers.write_to_memory_file, (b"",), LIMITS)
     assert "File too large" in failure.value.details
-
-
-@pytest.mark.parametrize("kind", BOOKS)
-def test_workbooks_of_every_kind_are_parsed(kind: str) -> None:
-    """The libraries need no temporary files."""
-    assert isinstance(runner.parse_in_sandbox(BOOKS[kind], "household", LIMITS), Form)
-
-
-def test_reading_files_is_allowed(folder: Path) -> None:
-    """Libraries read their data files when they need them."""
-    form = runner.run_in_process(_read, (str(folder / EXISTING),), LIMITS)
-    assert isinstance(form, Form)
-    assert form.content == {"text": "unchanged"}
-
-
-def _read(path: str) -> Form:
-    return Form({"text": Path(path).read_text()}, {}, None, None, None, "", 0, [])

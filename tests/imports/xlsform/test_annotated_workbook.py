@@ -57,15 +57,6 @@ def test_cells_with_problems_have_colour_and_comment(write: Any) -> None:
     assert survey["B4"].fill.fgColor.rgb == NO_COLOUR
 
 
-def test_corrected_copy_can_be_imported() -> None:
-    data = xlsx(HOUSEHOLD)
-    rejection = rejection_of(data)
-    again = rejection_of(annotate_workbook(data, comments_of(rejection)))
-    assert [(each.row, each.column, str(each.message)) for each in again.problems] == [
-        (each.row, each.column, str(each.message)) for each in rejection.problems
-    ]
-
-
 def test_comments_without_a_cell() -> None:
     book = annotated(
         xlsx({"survey": [[], ["", "type", "name"], ["", "text", ""]]}),
@@ -111,13 +102,6 @@ def test_sheet_names_that_excel_refuses() -> None:
     book = annotated(rows.format("a/b:c*d?[e]", "n" * 40).encode(), IssueComment("problem", "text", "a/b:c*d?[e]", 5))
     assert book.sheetnames == ["survey", "a_b_c_d__e_", "n" * 31, "n" * 27 + " (2)", "quoted"]
     assert marked(book) == {("a_b_c_d__e_", "A1"): "text"}
-
-
-def test_too_long_cell_is_refused() -> None:
-    data = f'type,name\ntext,"{"x" * 40_000}"\n'.encode()
-    with pytest.raises(FormRejected, match="too_large") as refused:
-        annotate_workbook(data, [])
-    assert str(refused.value.error).startswith("Sheet “survey”, row 2: a cell has more text than Excel allows")
 
 
 @given(st.dictionaries(SHEETS, grids(), min_size=1, max_size=3), st.data())

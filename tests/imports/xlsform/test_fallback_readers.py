@@ -84,11 +84,6 @@ def test_sheet_that_is_missing_in_the_file() -> None:
             read_workbook(data, use_first_reader=use_first_reader)
 
 
-def test_row_numbers() -> None:
-    rows = read_workbook(rows_as_dimension())[0].rows
-    assert [number for number, cells in rows if any(cells)] == [1, 3]
-
-
 def test_control_characters_are_written_as_numbers() -> None:
     """Excel writes a carriage return as _x000D_."""
     data = xlsx({"survey": [["a_x000D_\nb"]]})

@@ -427,17 +427,3 @@ def test_ten_mistakes_are_reported_at_once() -> None:
         "The form was not imported. Sheet survey, row 2, column type: txt is not a question type. Did you mean text?"
         " There are 9 other problems."
     )
-
-
-def test_texts_of_messages() -> None:
-    sentences = [
-        str(problem.message)
-        for code in ("unknown_type", "duplicate_name", "unknown_reference", "broken_reference")
-        for problem in rejection(xlsx(PROBLEMS[code][0])).problems
-    ]
-    assert sentences == [
-        "txt is not a question type. Did you mean text?",
-        "The name good is taken by row 2. Choose another name.",
-        "No question is named god. Correct the reference, or add the question.",
-        "${your name} is not a reference. Write ${name} with the name of a question.",
-    ]

@@ -45,15 +45,6 @@ def library_of(questions: list[list[object]], choices: list[list[object]]) -> Li
     return library
 
 
-def test_items_have_only_the_lists_they_use() -> None:
-    library = library_of(
-        [["select_one a", "x", "b"], ["text", "y", "Y"], ["select_multiple b or_other", "z", "Z"]],
-        [["a", "1", "One"], ["b", "2", "Two"], ["a", "3", "Three"]],
-    )
-    chosen = [[choice["name"] for choice in item.content["choices"]] for item in library.blocks]
-    assert chosen == [["1", "3"], [], ["2"]], "a label names no list"
-
-
 def rejection(questions: list[list[object]], choices: list[list[object]]) -> FormRejected:
     with pytest.raises(FormRejected) as raised:
         library_of(questions, choices)

@@ -57,11 +57,6 @@ def test_many_blank_rows_end_a_sheet(blank: int, names: list[str]) -> None:
     assert ("/data/more" in convert(data, file_type=".xlsx").xform) == ("more" in names)
 
 
-def test_unknown_headers_are_not_compiled() -> None:
-    form = parse_workbook(xlsx({"survey": [[*HEADER, "jr"], [*GOOD, "x"]]}), "form")
-    assert [warning.code for warning in form.warnings] == ["unknown_column"]
-
-
 @pytest.mark.parametrize("dash", ["--", "-", "–", "—", "−", "‑‑", "－", "―"])
 def test_dashes_of_kobotoolbox_columns(dash: str) -> None:
     survey = parse_headers("survey", [f"Kobo{dash}locking‑profile", f"kobo{dash}matrix_list", f"other{dash}column"])

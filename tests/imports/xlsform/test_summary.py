@@ -54,15 +54,6 @@ def test_only_questions_count(chosen: list[str], extra: list[str]) -> None:
     assert sorted(found["columns"]) == sorted({"type", "name", "label", *extra} if labels else ())
 
 
-@given(languages)
-def test_order_of_languages(languages: list[str]) -> None:
-    header = ["type", "name", *(f"label::{language}" for language in languages)]
-    found = summary([header, ["text", "a", *languages]])
-    assert found["languages"] == languages
-    assert found["default_translation"] == languages[0]
-    assert found["labels"] == [languages[0]]
-
-
 @given(languages, st.data())
 def test_default_language_is_first(languages: list[str], data: st.DataObject) -> None:
     default = data.draw(st.sampled_from(languages))
@@ -73,15 +64,6 @@ def test_default_language_is_first(languages: list[str], data: st.DataObject) ->
     assert found["labels"] == [default]
 
 
-@given(types, st.lists(st.integers(0, 12), max_size=5))
-def test_blank_rows_are_ignored(chosen: list[str], places: list[int]) -> None:
-    survey = survey_of(chosen)
-    spaced = list(survey)
-    for place in places:
-        spaced.insert(min(place + 1, len(spaced)), ["", " ", ""])
-    assert summary(spaced) == summary(survey)
-
-
 @given(types, columns, st.randoms(use_true_random=False))
 def test_order_of_columns(chosen: list[str], extra: list[str], random: Any) -> None:
     survey = survey_of(chosen, extra)
@@ -90,29 +72,6 @@ def test_order_of_columns(chosen: list[str], extra: list[str], random: Any) -> N
     shuffled, straight = summary([[row[index] for index in order] for row in survey]), summary(survey)
     assert set(shuffled.pop("columns")) == set(straight.pop("columns"))
     assert shuffled == straight
-
-
-def test_form_without_languages() -> None:
-    found = summary([["type", "name", "label"], ["text", "a", "A"]])
-    assert (found["languages"], found["default_translation"]) == ([], None)
-    found = summary([["type", "name"], ["start", "start"]], [["default_language"], ["French (fr)"]])
-    assert (found["languages"], found["default_translation"]) == ([], None)
-
-
-def test_repeats_and_kobotoolbox_types_are_counted() -> None:
-    rows = [
-        ["begin group", "g", "G"],
-        ["begin repeat", "r", "R"],
-        ["hidden", "h", ""],
-        ["end repeat", "", ""],
-        ["end group", "", ""],
-        ["begin_score", "s", "S"],
-        ["score__row", "s1", "S1"],
-        ["end_score", "", ""],
-    ]
-    found = summary([["type", "name", "label"], *rows])
-    assert found["row_count"] == 4
-    assert found["labels"] == ["R", "S", "S1"]
 
 
 def test_limits_of_a_summary() -> None:

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from datetime import date, time
 from xml.sax.saxutils import escape, quoteattr
 
-from openpyxl import Workbook
 from openpyxl.utils.datetime import to_excel
 
-Rows = Sequence[Sequence[object]]
+from tests.imports.workbooks import Rows
+from tests.imports.workbooks import write_xlsx as xlsx
+
+__all__ = ["Rows", "xlsx"]
 
 XLS_ERRORS = {
     "#NULL!": 0x00,
@@ -23,18 +25,6 @@ XLS_ERRORS = {
 }
 _XLS_FORMATS = (0, 22)  # the format of each style: general, date and time
 _GENERAL, _DATE_AND_TIME = range(len(_XLS_FORMATS))
-
-
-def xlsx(sheets: Mapping[str, Rows]) -> bytes:
-    workbook = Workbook()
-    workbook.remove(workbook.worksheets[0])
-    for name, rows in sheets.items():
-        sheet = workbook.create_sheet(name)
-        for row in rows:
-            sheet.append(list(row))
-    file = io.BytesIO()
-    workbook.save(file)
-    return file.getvalue()
 
 
 def xlsm(sheets: Mapping[str, Rows]) -> bytes:

@@ -1,4 +1,4 @@
-"""Locking profiles: what is kept, and what is wrong with them."""
+"""Locking profiles: what is kept, and what a summary says about them."""
 
 import pytest
 from hypothesis import given
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from fieldgate.imports.xlsform import Form, parse_workbook
 from fieldgate.imports.xlsform.locking import RESTRICTIONS, has_locking, strip_locking
 from fieldgate.imports.xlsform.summary import summarise
-from tests.imports.xlsform.forms import GOOD, HEADER, Place, place, rejection
+from tests.imports.xlsform.forms import GOOD, HEADER
 from tests.imports.xlsform.workbooks import Rows, xlsx
 
 SHEET = "kobo--locking-profiles"
@@ -34,23 +34,6 @@ def test_profiles_are_what_the_sheet_marks(rows: dict[str, tuple[str | None, str
     stripped = strip_locking(form.content)
     assert not has_locking(stripped)
     assert stripped["survey"] == form.content["survey"]
-
-
-@pytest.mark.parametrize(
-    ("profiles", "code", "where"),
-    [
-        ([["profile"], ["choice_add"]], "missing_column", Place(SHEET, 1, "restriction")),
-        ([["Restriction"], ["choice_add"]], "missing_locking_profile", Place(SHEET, 1, None)),
-        ([[], ["restriction", "locked"], ["choice_add"]], "reserved_name", Place(SHEET, 2, "locked")),
-        ([["restriction", "p", "p"], ["choice_add"]], "duplicate_column", Place(SHEET, 1, "p")),
-        ([["restriction", "p"], ["choice_adds", "locked"]], "unknown_restriction", Place(SHEET, 2, "restriction")),
-        ([["restriction", "p"], ["x" * 10_000]], "unknown_restriction", Place(SHEET, 2, "restriction")),
-        ([["restriction", "p"], [None, "locked"]], "missing_restriction", Place(SHEET, 2, "restriction")),
-    ],
-)
-def test_mistakes(profiles: Rows, code: str, where: Place) -> None:
-    (problem,) = rejection(xlsx({"survey": [HEADER, GOOD], SHEET: profiles})).problems
-    assert (problem.code, place(problem)) == (code, where)
 
 
 @pytest.mark.parametrize(

@@ -53,3 +53,7 @@ def test_content() -> None:
         ("text", None, "l/a"),
         ("end_loop", None, None),
     ]
+
+
+def test_doubled_percent_sign_is_allowed() -> None:
+    assert "50 % of Soap" in ours((BEGIN, ("text", "q", "50 %% of %(label)s"), END)).xform
