@@ -158,8 +158,17 @@ async def generate_world(service: Service, seed: int) -> PermissionWorld:
         await world.create_asset(owner, asset_type, parent)
     for _ in range(40):
         await random_step(world, rng)
+    await _deny_what_a_collection_passes_down(world, collections[0])
     await world.disable(rng.choice(world.users[:4]))
     return world
+
+
+async def _deny_what_a_collection_passes_down(world: PermissionWorld, collection: WorldAsset) -> None:
+    """To a reader of the collection, and to its owner, each for one asset of the other."""
+    owner, reader = collection.owner, next(each for each in world.users if each is not collection.owner)
+    await world.grant(reader, collection, "view_asset")
+    await world.revoke(reader, await world.create_asset(owner, "survey", collection), "view_asset")
+    await world.revoke(owner, await world.create_asset(reader, "survey", collection), "view_asset")
 
 
 async def random_step(world: PermissionWorld, rng: random.Random) -> None:
