@@ -58,7 +58,7 @@ from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.responses import ResponseCache, strict_transport_security
 from fieldgate.imports import annotated_routes, asset_warning_routes
 from fieldgate.imports import routes as import_routes
-from fieldgate.imports.annotator import WorkbookAnnotator
+from fieldgate.imports.annotated_routes import WorkbookAnnotator
 from fieldgate.imports.content_checker import SandboxContentChecker
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
 from fieldgate.imports.sandbox.request_sandbox import RequestSandbox

@@ -23,8 +23,7 @@ def backup(file: Path, force: bool, data: Path | None) -> None:
     the command prints how to use pg_dump.
     """
     # Here, as other commands do not need it.
-    from fieldgate.db.backup import back_up
-    from fieldgate.db.backup_files import BackupError
+    from fieldgate.db.backup import BackupError, back_up
 
     settings = load_settings(data)
     database = _require_sqlite(settings, "back it up", "pg_dump --format=custom --file={file} {url}", file)
@@ -51,7 +50,7 @@ def restore(file: Path, force: bool, data: Path | None) -> None:
     FILE is checked before anything is replaced. On PostgreSQL the command prints how to use pg_restore.
     """
     from fieldgate.db import restore as restoring  # slow to import, and other commands do not need it
-    from fieldgate.db.backup_files import BackupError
+    from fieldgate.db.backup import BackupError
 
     settings = load_settings(data)
     database = _require_sqlite(settings, "restore it", "pg_restore --clean --if-exists --dbname={url} {file}", file)

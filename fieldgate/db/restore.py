@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from fieldgate.db.backup_files import (
+from fieldgate.db.backup import (
     BackupContent,
     BackupError,
     check_content,

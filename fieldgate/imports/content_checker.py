@@ -15,7 +15,7 @@ from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import User
 from fieldgate.imports.messages import localize_messages, serialize_issues, serialize_message
 from fieldgate.imports.sandbox import runner
-from fieldgate.imports.sandbox.request_sandbox import RequestSandbox, SandboxClosed
+from fieldgate.imports.sandbox.request_sandbox import RequestSandbox
 from fieldgate.imports.xlsform import EncodedContent, Form, FormRejected, Issue
 
 TIMEOUT_RETRY_SECONDS = 60
@@ -23,7 +23,6 @@ TIMEOUT_RETRY_SECONDS = 60
 TOO_SLOW = Message(
     "The form takes too long to check. Nothing was stored. Try again later; if it happens again, make the form smaller."
 )
-STOPPING = Message("The service is being restarted. Nothing was stored; please try again in a few seconds.")
 REJECTIONS = {
     runner.FailureReason.MEMORY: FormRejected(
         "too_large", Message("The form takes too much memory to check. Make it smaller or split it.")
@@ -94,11 +93,6 @@ class SandboxContentChecker:
         encoded = EncodedContent(content.data, content.name, is_library, content.allows_empty, content.asset_uid)
         try:
             return await self._sandbox.run(partial(runner.parse_content_in_sandbox, encoded))
-        except SandboxClosed:
-            raise ServiceUnavailable(STOPPING) from None
-        except OSError:  # such as SandboxNotStarted
-            log.exception("the sandbox could not be started")
-            raise ServiceUnavailable from None
         except runner.SandboxFailure as failure:
             raise _problem_of(failure) from None
 

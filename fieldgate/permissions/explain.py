@@ -98,10 +98,6 @@ class Explanation(msgspec.Struct, frozen=True):
     filters: Filters  # if it is held for some submissions only
     needs: tuple[Need, ...]
 
-    @property
-    def deciding_rule(self) -> Rule:
-        return self.matched[0].rule
-
 
 def explain(
     state: PermissionState, permission: str, asset_type: str, *, is_superuser: bool = False, is_disabled: bool = False

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from fieldgate.db import IDENTITY_TOPIC, Database
-from fieldgate.db.backup import BackupResult, back_up, last_backup
-from fieldgate.db.backup_files import BackupError
+from fieldgate.db.backup import BackupError, BackupResult, back_up, last_backup
 from fieldgate.db.restore import restore
 from fieldgate.db.schema import REQUIRED_REVISION
 from fieldgate.db.use_lock import shared_use

@@ -37,7 +37,7 @@ def test_explanations_agree_with_what_is_enforced(situation: Situation) -> None:
         _check(superuser)
         disabled = explain(standing, codename, asset_type, is_disabled=True)
         assert not disabled.allowed
-        assert disabled.deciding_rule is Rule.ACCOUNT_DISABLED
+        assert disabled.matched[0].rule is Rule.ACCOUNT_DISABLED
         assert [each.rule for each in disabled.matched[1:] or told.matched if each.rule is not Rule.NOTHING] == [
             each.rule for each in told.matched if each.rule is not Rule.NOTHING
         ]
@@ -45,7 +45,7 @@ def test_explanations_agree_with_what_is_enforced(situation: Situation) -> None:
 
 def _check(told: Explanation) -> None:
     assert [each.decided for each in told.matched] == [True] + [False] * (len(told.matched) - 1)
-    assert told.allowed == (told.deciding_rule in GRANTING_RULES)
+    assert told.allowed == (told.matched[0].rule in GRANTING_RULES)
     assert not (told.allowed and told.needs)
     for language in Language:
         for sentence in (*(each.message() for each in told.matched), *(each.message() for each in told.needs)):

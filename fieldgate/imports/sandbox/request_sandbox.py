@@ -4,10 +4,12 @@ The first one starts the fork server of the sandbox. It ends with this process.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
+from fieldgate.errors import ServiceUnavailable
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.sandbox.runner import OnStart, SandboxLimits
 from fieldgate.overload import Slots
@@ -16,14 +18,13 @@ from fieldgate.overload import Slots
 MAX_SANDBOX_PROCESSES = 2
 MAX_WAITING_PER_USER = 3  # they hold their bodies in memory
 
+STOPPING = Message("The service is being restarted. Nothing was stored; please try again in a few seconds.")
 TOO_BUSY = Message("Too many forms are being checked. Nothing was stored; please try again in a few seconds.")
+
+log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 SandboxCall = Callable[[SandboxLimits, OnStart], Result]  # blocks
-
-
-class SandboxClosed(Exception):
-    """The service is being stopped."""
 
 
 class RequestSandbox:
@@ -37,10 +38,10 @@ class RequestSandbox:
     async def run(self, call: SandboxCall[Result]) -> Result:
         """Run a call in a thread, inside a `slot`. If the request is cancelled, its process ends.
 
-        Raise SandboxClosed, and what the call raises: SandboxNotStarted, SandboxFailure and others.
+        Raise ServiceUnavailable if no process starts or the service stops, and what else the call raises.
         """
         if self._is_closed:
-            raise SandboxClosed
+            raise ServiceUnavailable(STOPPING)
         run = _SandboxRun(call, self._limits)
         self._runs.add(run)
         thread = asyncio.ensure_future(asyncio.to_thread(run.start))
@@ -50,9 +51,12 @@ class RequestSandbox:
             run.cancel()
             await asyncio.gather(thread, return_exceptions=True)  # the slot is free when the process has ended
             raise
-        except Exception:
+        except Exception as error:
             if self._is_closed:
-                raise SandboxClosed from None
+                raise ServiceUnavailable(STOPPING) from None
+            if isinstance(error, OSError):  # such as SandboxNotStarted
+                log.exception("the sandbox could not be started")
+                raise ServiceUnavailable from None
             raise
         finally:
             self._runs.discard(run)
