@@ -1,16 +1,19 @@
-"""Rendered templates are valid records, and hold nothing the caller may not see."""
+"""Rendered templates are valid records, hold nothing the caller may not see, and CSV rows are those of the records."""
 
 import msgspec
 from hypothesis import given
+from hypothesis import strategies as st
 
 from fieldgate.events.document_templates import build_detail_template, build_list_template
-from fieldgate.events.documents import TemplateRenderer, to_mini
+from fieldgate.events.documents import DocumentRenderer, RecordShape, TemplateRenderer, build_document, to_mini
 from fieldgate.events.model import Event, pack, unpack
 from fieldgate.events.schemas import EventDetail, EventRecord, MiniEvent
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
+from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
-from tests.events.samples import COUNTRIES, TYPES, event_lists
+from tests.events.record_rows import to_rows
+from tests.events.samples import COUNTRIES, TYPES, event_lists, localized_texts
 
 DIRECTORY = ReferenceData(
     [Country(id=number, names={"en": f"Country {number}", "fr": f"Pays {100 - number}"}) for number in COUNTRIES],
@@ -53,3 +56,50 @@ def test_pack_and_unpack(events: list[Event]) -> None:
     for event in events:
         assert unpack(pack(event)) == event
         assert pack(unpack(pack(event))) == pack(event)
+
+
+# Formulas, quotes, line ends, HTML, and the marks of templates.
+HOSTILE = "=+-@＝﹣'\",;\r\n\t <p>&amp;é\x00\x01\x02\x03\x04\x05\x06\x08\x0b\x1a\x1c\x1fc1d:"
+hostile_texts = st.text(alphabet=HOSTILE, max_size=8)
+REFERENCE_DATA = ReferenceData(
+    [
+        Country(
+            id=number,
+            iso="=A" if number == 14 else None,
+            names={"en": f'"Côte", {number}', "fr": f"-Pays \x03{100 - number}\x03"},
+            society_names={"en": "\x04=Society\x1c\x06"},
+        )
+        for number in COUNTRIES
+    ],
+    [DisasterType(id=number, names={"en": f"@Type {number}"}, summaries={"en": "<p>=a</p>"}) for number in TYPES],
+)
+
+
+@st.composite
+def hostile_events(draw: st.DrawFn) -> list[Event]:
+    """Events whose texts are hostile in some languages."""
+    texts = st.dictionaries(st.sampled_from(("en", "fr", "ar", "es")), hostile_texts, min_size=1)
+    changes = {"name": texts, "summary": texts | localized_texts(), "glide": hostile_texts, "slug": hostile_texts}
+    return [
+        msgspec.structs.replace(
+            event, **{field: draw(values) for field, values in changes.items() if draw(st.booleans())}
+        )
+        for event in draw(event_lists(4))
+    ]
+
+
+def row_of_record(renderer: DocumentRenderer, event: Event, scope: ViewerScope) -> bytes:
+    return encode_csv(to_rows([renderer.templates.render(build_list_template(event), scope)]))
+
+
+@given(event_lists(4) | hostile_events())
+def test_rows_are_those_of_the_records(events: list[Event]) -> None:
+    documents = [build_document(event) for event in events]
+    for language in Language:
+        renderer = DocumentRenderer(REFERENCE_DATA, language)
+        for scope in SCOPES:
+            expected = [row_of_record(renderer, event, scope) for event in events]
+            assert renderer.render(documents, scope, RecordShape.ROW) == expected
+            assert renderer.render_joined_rows(documents, scope) == b"".join(expected)
+            records = [renderer.templates.render(build_list_template(event), scope) for event in events]
+            assert renderer.render(documents, scope, RecordShape.RECORD) == records

@@ -201,13 +201,3 @@ async def test_file_name_from_filter_and_date(service: Service) -> None:
     hostile = await service.get(EXPORT, params={"search": 'a"; filename="x.exe\r\nX-Injected: 1'})
     assert "X-Injected" not in hostile.headers
     assert re.match(r'attachment; filename="[a-z0-9.-]+\.csv"; ', hostile.headers["Content-Disposition"])
-
-
-async def test_export_of_several_batches_is_valid(start: StartService) -> None:
-    async with start() as service:
-        store = EventStore(service.database, service.data_versions)
-        await store.upsert([make_event(id_) for id_ in range(1, 1_101)])
-        assert len((await service.get(f"{EXPORT}?format=geojson")).json()["features"]) == 1_100
-        assert len((await feed(service, f"{EXPORT}?format=atom")).findall(f"{ATOM}entry")) == 1_100
-        page = await service.get(f"{PATH}?format=geojson&limit=1000")
-        assert len(page.json()["features"]) == 1_000

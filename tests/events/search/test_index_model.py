@@ -122,14 +122,6 @@ def test_changed_index(rows: list[IndexRow], changes: list[tuple[list[IndexRow],
         check(index, list(expected.values()))
 
 
-def test_deleted_event_comes_back_at_the_end() -> None:
-    index = built_from([IndexRow(1, 1, 1, 1, "v3 c7"), IndexRow(2, 2, 2, 2, "v3")])
-    index = index.with_changes([], [1])
-    check(index, [IndexRow(2, 2, 2, 2, "v3")])
-    index = index.with_changes([IndexRow(1, 5, 6, 7, "v4 c8")], [])
-    check(index, [IndexRow(1, 5, 6, 7, "v4 c8"), IndexRow(2, 2, 2, 2, "v3")])
-
-
 ABSURD = EventFigures(2**53, 2**16 - 1, MAX_CENTS, -MAX_CENTS)
 
 

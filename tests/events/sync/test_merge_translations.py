@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.events.sync.merge_translations import merge_translations, without_repeated_original
+from fieldgate.events.sync.merge_translations import without_repeated_original
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import in_language
 
-MINIMAL = {"id": 7, "name": "Floods", "disaster_start_date": "2026-07-14"}
 CODES = tuple(language.value for language in Language)
 # Few texts, so that equal ones are common; an empty text is a missing one.
 texts_by_language = st.fixed_dictionaries({}, optional={code: st.sampled_from(("", "a", "b", "c")) for code in CODES})
@@ -41,8 +40,3 @@ def test_readers_get_the_texts_of_the_source(texts: dict[str, str], original: st
     for code in stored:
         fewer = {each: text for each, text in stored.items() if each != code}
         assert len(set(shown.values())) == 1 or shown_by_fieldgate(fewer, original) != shown, "no text is superfluous"
-
-
-def test_invalid_texts_are_left_unchanged() -> None:
-    record = {**MINIMAL, "name": 5, "links": [5, {"title": "x"}], "field_reports": 7}
-    assert merge_translations(dict.fromkeys(Language, record)) == record

@@ -88,22 +88,6 @@ async def test_list_with_few_countries_is_not_followed(target: SyncTarget, liste
     assert all(country.is_listed for country in countries.values())
 
 
-async def test_deprecated_countries_are_updated_from_events(target: SyncTarget) -> None:
-    old = {"id": 11, "iso": None, "iso3": None, "name": "Serbia", "is_deprecated": True, "record_type": 1, "region": 3}
-    new = {**old, "id": 9001, "name": "Old country"}
-    system = CountrySystem([live_record(1, countries=[{"id": 123}, old, new])], [NEPAL])
-    await target.sync(system.transport())
-    countries = (await _reference_data(target)).countries
-    assert (countries[11].names["en"], countries[9001].names["en"]) == ("Serbia", "Old country")
-    assert countries[123].names["en"] == "Nepal", "what is listed is not taken from events"
-
-    changed = {**new, "name": "Former country", "region": 0}
-    system.records = [live_record(1, countries=[{"id": 123}, old, changed], updated_at="2026-02-01T00:00:00Z")]
-    await target.sync(system.transport())
-    country = (await _reference_data(target)).countries[9001]
-    assert (country.names["en"], country.region, country.is_listed) == ("Former country", 0, False)
-
-
 async def test_fields_that_only_countries_in_events_have(target: SyncTarget) -> None:
     """The household size is not in the list of countries of IFRC GO, only in countries of events."""
     in_event = {"id": 123, "name": "Nepal of the event", "average_household_size": "4.60", "region": 4}

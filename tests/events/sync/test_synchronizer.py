@@ -59,22 +59,6 @@ async def test_copy_of_another_instance(source: Service, target: SyncTarget, mon
     assert (full.since, full.events) == (None, BulkWriteResult(unchanged=len(LISTED_EVENTS)))
 
 
-async def test_public_events_without_a_token(source: Service, target: SyncTarget) -> None:
-    report = await target.sync(transport_to(source))
-    assert report.events.created == len([event for event in LISTED_EVENTS if event.visibility == 3])
-    stored = await target.store.by_id(1)
-    assert stored is not None
-    assert stored.visibility == 3, "what everybody is shown is public"
-    assert stored.name == {"en": "Flood 1", "fr": "Inondation 1"}
-    with_token = await target.sync(transport_to(source), await source.create_token(is_superuser=True))
-    assert with_token.since is None, "with a token, a run starts from the beginning"
-    stored = await target.store.by_id(1)
-    assert stored is not None
-    assert stored.visibility == 3
-    await target.sync(transport_to(source), full=True)
-    assert await target.store.by_id(1) == stored, "a run without a token keeps what the token showed"
-
-
 async def test_merged_and_hidden_events_leave_the_lists(source: Service, target: SyncTarget) -> None:
     token = await source.create_token(is_superuser=True)
     headers = {"Authorization": f"Token {token}"}
@@ -116,30 +100,6 @@ async def test_since(source: Service, target: SyncTarget) -> None:
     await target.sync(transport_to(source), since=START + timedelta(days=95))
     again = await target.sync(transport_to(source))
     assert (again.since is None, again.events) == (False, BulkWriteResult()), "a complete copy stays complete"
-
-
-async def test_interrupted_run_continues(source: Service, target: SyncTarget, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_reader, "PAGE_SIZE", 20)
-
-    class Interrupted(Exception):
-        pass
-
-    def interrupt(done: int, total: int) -> None:
-        if done >= 60:
-            raise Interrupted
-
-    with pytest.raises(Interrupted):
-        await target.sync(transport_to(source), on_page=interrupt)
-    state = await target.state()
-    assert (state.reached, state.finished) == (77, None), "each page starts with the last record of the one before"
-    target.requested.clear()
-    report = await target.sync(transport_to(source))
-    assert report.resumed
-    offsets = {
-        int(url.params["offset"]) for url in target.requested if url.path.endswith("/event/") and "offset" in url.params
-    }
-    assert min(offsets) == 72, "the last five records are compared, to see that the list has not moved"
-    assert len([id_ for id_ in range(1, 101) if await target.store.by_id(id_)]) == 100
 
 
 # A server like the live one
