@@ -177,45 +177,25 @@ async def test_type_and_region_filters(service: Service, path: str, query: str, 
     assert set(await _ids(service, path, quote(query, safe="=&,"))) == ids
 
 
-NUMBER, TRUTH = "Enter a whole number.", "Enter true or false."
-ORDER = "Choose one of: name, -name, id, -id."
-NULLS = "Null characters are not allowed."
-TAKEN = "“{}” is not valid. " + NUMBER
-
-BAD: list[tuple[str, str, str, str]] = [
-    *((COUNTRY, name, value, NUMBER) for name in ("id", "region", "record_type") for value in ("abc", "1.5", "1,2")),
-    *((path, "id__in", "1,abc", TAKEN.format("abc")) for path in KEYS),
-    *((COUNTRY, name, "0,x,1.5", TAKEN.format("x")) for name in ("region__in", "record_type__in")),
-    *((COUNTRY, name, "maybe", TRUTH) for name in ("is_independent", "is_nationalsociety", "is_deprecated", "mini")),
-    *((path, "ordering", value, ORDER) for path in (COUNTRY, TYPE) for value in ("iso", "--name", "NAME")),
-    *((COUNTRY, name, "a%00b", NULLS) for name in ("iso", "iso3", "name", "search", "id", "id__in")),
-    *((TYPE, name, "a%00b", NULLS) for name in ("name", "search")),
-    (REGION, "search", "a%00b", NULLS),
+BAD: list[tuple[str, str, str]] = [
+    *((COUNTRY, name, value) for name in ("id", "region", "record_type") for value in ("abc", "1.5", "1,2")),
+    *((path, "id__in", "1,abc") for path in KEYS),
+    *((COUNTRY, name, "0,x,1.5") for name in ("region__in", "record_type__in")),
+    *((COUNTRY, name, "maybe") for name in ("is_independent", "is_nationalsociety", "is_deprecated", "mini")),
+    *((path, "ordering", value) for path in (COUNTRY, TYPE) for value in ("iso", "--name", "NAME")),
+    *((COUNTRY, name, "a%00b") for name in ("iso", "iso3", "name", "search", "id", "id__in")),
+    *((path, "search", "a%00b") for path in (TYPE, REGION)),
 ]
 
 
-@pytest.mark.parametrize(("path", "name", "value", "message"), BAD)
-async def test_invalid_value_is_refused_in_every_language(
-    service: Service, path: str, name: str, value: str, message: str
-) -> None:
-    said = set()
-    for language in Language:
-        answer = await service.get(f"{path}?{name}={value}", headers={"Accept-Language": language.value})
-        assert answer.status_code == 400
-        assert list(answer.json()) == [name]
-        said.add(answer.json()[name][0])
-        if language is Language.ENGLISH:
-            assert answer.json() == {name: [message]}
-    assert len(said) == len(Language)
+@pytest.mark.parametrize(("path", "name", "value"), BAD)
+async def test_invalid_value_is_refused(service: Service, path: str, name: str, value: str) -> None:
+    answer = await service.get(f"{path}?{name}={value}")
+    assert (answer.status_code, list(answer.json())) == (400, [name])
 
 
 @pytest.mark.parametrize("id", ["abc", "999", "-1", "1.5", "9" * 30, "9" * 5000, "٩٩٩", "x" * 300])
 @pytest.mark.parametrize(("path", "noun"), [(COUNTRY, "country"), (REGION, "region"), (TYPE, "disaster type")])
 async def test_unknown_id_is_not_found(service: Service, path: str, noun: str, id: str) -> None:
-    said = set()
-    for language in Language:
-        answer = await service.get(f"{path}{id}/", headers={"Accept-Language": language.value})
-        assert answer.status_code == 404
-        said.add(answer.json()["detail"])
-    assert f"There is no {noun} {id[:50]}." in said
-    assert len(said) == len(Language)
+    answer = await service.get(f"{path}{id}/")
+    assert (answer.status_code, answer.json()) == (404, {"detail": f"There is no {noun} {id[:50]}."})

@@ -1,6 +1,5 @@
 """Data of the migration, caching and upserts, on both databases."""
 
-import asyncio
 from collections import Counter
 from typing import Any
 
@@ -62,17 +61,6 @@ async def test_names_are_unique_in_every_language(store: ReferenceStore) -> None
         ):
             assert all(names)
             assert len(set(names)) == len(names), language
-
-
-async def test_reference_data_is_loaded_once_per_version(database: Database, store: ReferenceStore) -> None:
-    first = await asyncio.gather(*(store.current() for _ in range(20)))
-    assert len({id(each) for each in first}) == 1
-    assert await _put(database, store, Country(id=900, names={"en": "Newland"}, region=0)) == 1
-    second = await asyncio.gather(*(store.current() for _ in range(20)))
-    assert len({id(each) for each in second}) == 1
-    assert second[0] is not first[0]
-    assert 900 in second[0].countries_in_region(0)
-    assert 900 not in first[0].countries, "holders of an older snapshot see one state throughout"
 
 
 async def test_another_process_sees_a_change(database_url: str, database: Database, store: ReferenceStore) -> None:
