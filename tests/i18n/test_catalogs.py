@@ -12,8 +12,7 @@ import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
-from fieldgate.i18n import catalogs
-from fieldgate.i18n.catalogs import catalog_path, load_catalog
+from fieldgate.i18n.catalogs import catalog_path
 from fieldgate.i18n.languages import TRANSLATED_LANGUAGES, Language
 from fieldgate.i18n.messages import PluralMessage, translate
 
@@ -86,41 +85,6 @@ def test_every_plural_renders_every_number(language: Language, count: int) -> No
             assert shown != str(PluralMessage(singular, plural, count, **values))
 
 
-def test_a_plural_with_a_missing_form_is_shown_in_english(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "fr" / "LC_MESSAGES" / "fieldgate.po"
-    path.parent.mkdir(parents=True)
-    path.write_text(
-        'msgid ""\nmsgstr ""\n"Language: fr\\n"\n"Content-Type: text/plain; charset=utf-8\\n"\n'
-        '"Plural-Forms: nplurals=2; plural=(n > 1);\\n"\n\n'
-        'msgid "{count} row"\nmsgid_plural "{count} rows"\nmsgstr[0] "{count} ligne"\nmsgstr[1] ""\n\n'
-        'msgid "Password"\nmsgstr ""\n'
-    )
-    monkeypatch.setattr(catalogs, "LOCALE_DIR", tmp_path)
-    catalog = load_catalog.__wrapped__(Language.FRENCH)
-    assert catalog.ngettext("{count} row", "{count} rows", 2) == "{count} rows"
-    assert catalog.gettext("Password") == "Password"
-
-
-def test_collecting_keeps_translations_and_starts_new_catalogues(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = {language: catalog_path(language).read_bytes() for language in TRANSLATED_LANGUAGES}
-    monkeypatch.setattr(catalogs, "LOCALE_DIR", tmp_path)
-    new, *kept = TRANSLATED_LANGUAGES
-    for language in kept:
-        catalog_path(language).parent.mkdir(parents=True)
-        catalog_path(language).write_bytes(before[language])
-    collect_messages.main()
-    assert {language: catalog_path(language).read_bytes() for language in kept} == {each: before[each] for each in kept}
-    catalog = _read(new)
-    assert catalog.num_plurals == _number_of_plurals(before[new])
-    assert {entry.id for entry in catalog if entry.id} == all_messages()
-    assert (
-        f"{new.english_name}: {len(all_messages())} messages, {len(all_messages())} to translate"
-        in capsys.readouterr().out
-    )
-
-
 def test_no_two_messages_differ_only_in_spaces_or_hyphens() -> None:
     """Otherwise the same word is spelled in two ways, and translated twice."""
     spellings: dict[str, set[str]] = {}
@@ -129,9 +93,3 @@ def test_no_two_messages_differ_only_in_spaces_or_hyphens() -> None:
             spellings.setdefault(re.sub(r"[\s-]+", "", text).casefold(), set()).add(text.casefold())
             assert not re.search(r"user[ -]name", text.casefold()), "it is a username"
     assert [each for each in spellings.values() if len(each) > 1] == []
-
-
-def _number_of_plurals(content: bytes) -> int:
-    found = re.search(rb"nplurals=(\d)", content)
-    assert found is not None
-    return int(found[1])
