@@ -38,22 +38,19 @@ def problems(found: list[Finding]) -> list[str]:
     return [f"{each.level}: {each.message} {each.advice}" for each in found if each.level != Level.OK]
 
 
-def test_private_files_are_fine(file: Path) -> None:
-    assert problems(list(check_files(file))) == []
-
-
-def test_files_that_others_can_read(file: Path) -> None:
-    file.parent.chmod(0o755)
-    file.chmod(0o644)
-    (found,) = problems(list(check_files(file)))
-    assert found == f"warning: Other users of the machine can read {file}. Run: chmod 700 {file.parent}"
-
-
-def test_folder_that_everybody_can_write(file: Path) -> None:
-    file.parent.chmod(0o777)
-    file.chmod(0o600)
-    (found,) = problems(list(check_files(file)))
-    assert found.startswith("error: Every user of the machine can write")
+@pytest.mark.parametrize(
+    ("folder_mode", "file_mode", "expected"),
+    [
+        (0o700, 0o600, ""),
+        (0o755, 0o644, "warning: Other users of the machine can read"),
+        (0o777, 0o600, "error: Every user of the machine can write"),
+    ],
+)
+def test_permissions_of_files(file: Path, folder_mode: int, file_mode: int, expected: str) -> None:
+    file.parent.chmod(folder_mode)
+    file.chmod(file_mode)
+    found = problems(list(check_files(file)))
+    assert [each.startswith(expected) for each in found] == ([True] if expected else [])
 
 
 def test_missing_files(file: Path) -> None:
