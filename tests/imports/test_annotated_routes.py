@@ -1,7 +1,6 @@
 """`/api/v2/imports/{uid}/rows/` and `/annotated.xlsx`: problems next to their rows, and marked in the file."""
 
 import asyncio
-import base64
 import io
 import zipfile
 
@@ -61,15 +60,9 @@ async def test_annotated_workbook_in_the_language_of_the_caller(harness: ImportH
     assert len(comments) == 2
 
 
-@pytest.mark.parametrize("source", ["csv", "base64"])
-async def test_annotated_copy_of_other_sources(harness: ImportHarness, source: str) -> None:
-    if source == "csv":
-        url = await harness.send(csv_with_sections(HOUSEHOLD), filename="household.csv")
-    else:
-        body = {"base64Encoded": base64.b64encode(BAD_FORM).decode(), "name": "household"}
-        url = (await harness.service.client.post(PATH, headers=harness.headers, json=body)).json()["url"]
-    assert await harness.worker.process_one()
-    response = await harness.service.get(url + "annotated.xlsx", headers=harness.headers)
+async def test_annotated_copy_of_csv(harness: ImportHarness) -> None:
+    record = await harness.import_workbook(csv_with_sections(HOUSEHOLD), filename="household.csv")
+    response = await harness.service.get(record["url"] + "annotated.xlsx", headers=harness.headers)
     assert 'filename="household-marked.xlsx"' in response.headers["Content-Disposition"]
     assert load_workbook(io.BytesIO(response.content))["survey"]["A4"].comment is not None
 

@@ -35,7 +35,8 @@ from tests.imports.hostile import COMPLETE, FAST_CASES, MEBIBYTE, REFUSED, SLOW_
 from tests.imports.test_worker import PATH, ImportHarness
 from tests.imports.workbooks import SURVEY, xlsx
 from tests.imports.xlsform import workbooks
-from tests.imports.xlsform.workbooks import Rows, csv_with_sections, ods, xls, xlsm
+from tests.imports.xlsform.test_content_sample import WORKBOOK
+from tests.imports.xlsform.workbooks import csv_with_sections, ods, xls, xlsm
 
 ERROR = "error"
 MUTATIONS = int(os.environ.get("MUTATIONS", "60"))
@@ -217,32 +218,7 @@ def peak_memory(pid: int) -> int:
     return int(line.split()[1]) * 1024
 
 
-SHEETS: dict[str, Rows] = {
-    "survey": (
-        ("type", "name", "label::English (en)", "label::French (fr)", "relevant", "constraint", "calculation", "hint"),
-        ("start", "start", None, None, None, None, None, None),
-        ("begin group", "people", "People", "Gens", None, None, None, None),
-        ("text", "name", "What is your name?", "Votre nom ?", None, None, None, "As on paper"),
-        ("integer", "age", "How old is ${name}?", "Quel âge ?", "${name} != ''", ". >= 0 and . < 130", None, None),
-        ("select_one yes_no", "well", "Are you well?", "Ça va ?", "${age} > 5", None, None, None),
-        ("end group", None, None, None, None, None, None, None),
-        ("begin repeat", "visits", "Visits", "Visites", None, None, None, None),
-        ("date", "day", "Day", "Jour", None, ". <= today()", None, None),
-        ("geopoint", "place", "Place", "Lieu", None, None, None, None),
-        ("end repeat", None, None, None, None, None, None, None),
-        ("calculate", "double", None, None, None, None, "${age} * 2", None),
-    ),
-    "choices": (
-        ("list_name", "name", "label::English (en)", "label::French (fr)"),
-        ("yes_no", "yes", "Yes", "Oui"),
-        ("yes_no", 0, "No", "Non"),
-    ),
-    "settings": (
-        ("form_title", "form_id", "version", "default_language"),
-        ("Household", "household", 7, "English (en)"),
-    ),
-}
-BOOKS = {write.__name__: write(SHEETS) for write in (workbooks.xlsx, xlsm, xls, ods, csv_with_sections)}
+BOOKS = {write.__name__: write(WORKBOOK) for write in (workbooks.xlsx, xlsm, xls, ods, csv_with_sections)}
 ARCHIVES = ("xlsx", "xlsm", "ods")
 
 

@@ -65,12 +65,6 @@ def test_issues_without_a_cell_or_a_row() -> None:
     assert [row.marks for row in excerpt.rows] == [[IssueMark("problem", 0, None)], [IssueMark("problem", 1, None)]]
 
 
-def test_first_of_two_columns_of_the_same_name_unless_only_the_other_is_filled() -> None:
-    survey = sheet("survey", ("name", "name"), ("a", "b"), ("", "b"), ("", ""))
-    [excerpt] = build_excerpts([survey], [issue(2, "name"), issue(3, "name"), issue(4, "name")], [])
-    assert [row.marks[0].cell for row in excerpt.rows] == [0, 1, 0]
-
-
 def test_columns_with_issues_are_shown_before_others() -> None:
     names = tuple(f"column {number}" for number in range(40))
     survey = sheet("survey", names, names)

@@ -64,16 +64,6 @@ def test_default_language_is_first(languages: list[str], data: st.DataObject) ->
     assert found["labels"] == [default]
 
 
-@given(types, columns, st.randoms(use_true_random=False))
-def test_order_of_columns(chosen: list[str], extra: list[str], random: Any) -> None:
-    survey = survey_of(chosen, extra)
-    order = list(range(len(survey[0])))
-    random.shuffle(order)
-    shuffled, straight = summary([[row[index] for index in order] for row in survey]), summary(survey)
-    assert set(shuffled.pop("columns")) == set(straight.pop("columns"))
-    assert shuffled == straight
-
-
 def test_limits_of_a_summary() -> None:
     long = "é" * 40_000
     others = [f"column {number} {long}" for number in range(300)]
