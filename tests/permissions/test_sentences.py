@@ -10,19 +10,18 @@ from fieldgate.i18n.languages import Language
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL
 from fieldgate.permissions.effects import _EFFECT_MESSAGES, Effect
-from fieldgate.permissions.explain import MatchedRule, Need, Rule
+from fieldgate.permissions.explain import MatchedRule, Rule
 from fieldgate.permissions.labels import replace_codenames, short_label
 from fieldgate.permissions.sentences import (
     access_sentence,
     describe_submissions,
     effect_reason,
-    need_sentence,
     rule_sentence,
 )
 from fieldgate.permissions.submission_filters import with_implied_filters
 from tests.permissions.permission_strategies import ASSIGNABLE, partial_filters
 
-EN, FR, AR, ES = Language.ENGLISH, Language.FRENCH, Language.ARABIC, Language.SPANISH
+EN = Language.ENGLISH
 NORTH = {"view_submissions": ({"team": "north"},)}
 PEOPLE = {"view_submissions": ({"_submitted_by": {"$in": ["amina", "omar"]}},)}
 
@@ -35,67 +34,16 @@ def plain(text: str) -> str:
 @pytest.mark.parametrize(
     ("permissions", "filters", "expected"),
     [
-        (
-            ["view_asset"],
-            {},
-            ("Can view the form", "Peut voir le formulaire", "Puede ver el formulario", "يمكنه عرض النموذج"),
-        ),
-        (
-            ["view_asset", "change_asset", "view_submissions"],
-            {},
-            (
-                "Can edit the form and see submissions",
-                "Peut modifier le formulaire et voir les envois",
-                "Puede editar el formulario y ver los envíos",
-                "يمكنه تعديل النموذج وعرض الإرسالات",
-            ),
-        ),
-        (
-            ["view_asset", PARTIAL],
-            NORTH,
-            (
-                "Can see only submissions where team is “north”",
-                "Peut voir uniquement les envois où team est « north »",
-                "Puede ver solo los envíos en los que team es «north»",
-                "يمكنه عرض الإرسالات التي فيها team هو «north» فقط",
-            ),
-        ),
-        (
-            ["view_asset", PARTIAL],
-            PEOPLE,
-            (
-                "Can see only submissions from amina and omar",
-                "Peut voir uniquement les envois de amina et omar",
-                "Puede ver solo los envíos de amina y omar",
-                "يمكنه عرض الإرسالات الواردة من amina وomar فقط",
-            ),
-        ),
-        (
-            ["manage_asset", "view_asset"],
-            {},
-            (
-                "Can edit everything and share it with others",
-                "Peut tout modifier et partager avec d’autres",
-                "Puede editarlo todo y compartirlo con otras personas",
-                "يمكنه تعديل كل شيء ومشاركته مع آخرين",
-            ),
-        ),
-        ([], {}, ("Has no access", "N’a aucun accès", "No tiene acceso", "ليس له حق الوصول")),
+        (["view_asset"], {}, "Can view the form"),
+        (["view_asset", "change_asset", "view_submissions"], {}, "Can edit the form and see submissions"),
+        (["view_asset", PARTIAL], NORTH, "Can see only submissions where team is “north”"),
+        (["view_asset", PARTIAL], PEOPLE, "Can see only submissions from amina and omar"),
+        (["manage_asset", "view_asset"], {}, "Can edit everything and share it with others"),
+        ([], {}, "Has no access"),
     ],
 )
-def test_access_in_four_languages(permissions: list[str], filters: Any, expected: tuple[str, ...]) -> None:
-    found = tuple(plain(access_sentence(permissions, filters, "survey", language)) for language in (EN, FR, ES, AR))
-    assert found == expected
-
-
-def test_owner() -> None:
-    assert access_sentence([], {}, "survey", EN, is_owner=True) == "Owner: can do everything"
-
-
-def test_collection() -> None:
-    permissions = ["view_asset", "change_asset", "discover_asset"]
-    sentence = access_sentence(permissions, {}, "collection", EN)
-    assert sentence == "Can find the collection in public lists and edit the collection"
+def test_access(permissions: list[str], filters: Any, expected: str) -> None:
+    assert plain(access_sentence(permissions, filters, "survey", EN)) == expected
 
 
 def test_stronger_partial_permission_covers_weaker_ones() -> None:
@@ -193,12 +141,6 @@ def test_every_effect_has_a_reason() -> None:
 def test_every_rule_has_a_sentence(language: Language) -> None:
     sentences = {rule_sentence(MatchedRule(rule, "view_asset"), "survey", language) for rule in Rule}
     assert len(sentences) == len(Rule)
-
-
-def test_rule_with_reasons_and_needs() -> None:
-    matched = MatchedRule(Rule.ASSIGNED, "view_asset", ("change_asset", "manage_asset"))
-    assert rule_sentence(matched, "survey", EN) == "Comes with “Edit form” and “Manage project”, which is given here."
-    assert need_sentence(Need("change_asset"), "survey", EN) == "Give “Edit form”."
 
 
 def test_short_labels_and_codenames_in_messages() -> None:

@@ -43,14 +43,7 @@ async def test_effects_of_assigning_and_removing(service: Service) -> None:
     ("query", "field", "message"),
     [
         ("held=nothing", "held", "There is no permission nothing."),
-        ("assign=nothing", "assign", "There is no permission nothing."),
-        ("remove=nothing", "remove", "There is no permission nothing."),
         ("assign=discover_asset", "assign", "discover_asset cannot be assigned on an asset of this type."),
-        (
-            "held=view_submissions,partial_submissions",
-            "held",
-            "partial_submissions and view_submissions contradict each other: assign one of them.",
-        ),
         (
             "assign=view_submissions,partial_submissions",
             "assign",
