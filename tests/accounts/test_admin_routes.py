@@ -87,14 +87,9 @@ async def test_user_is_created_with_a_password(admin: Admin) -> None:
     [
         ({"username": "amina"}, "username"),
         ({"username": "AMINA"}, "username"),
-        ({"username": "аmina"}, "username"),
         ({"username": "a b"}, "username"),
-        ({"username": "anonymoususer"}, "username"),
-        ({"username": "x.json"}, "username"),
-        ({"username": ""}, "username"),
         ({}, "username"),
         ({"username": "xavier", "password": "short"}, "password"),
-        ({"username": "x" * 9, "password": "X" * 9}, "password"),
         ({"username": "xavier", "first_name": "a\nb"}, "first_name"),
         ({"username": "xavier", "last_name": "x" * 151}, "last_name"),
         ({"username": "xavier", "countries": ["KEN", "XYZ"]}, "countries"),
@@ -117,16 +112,6 @@ async def test_tokens_create_no_credentials(admin: Admin) -> None:
     assert (await admin.service.client.post(f"{PATH}amina/invitation/", headers=cookie)).status_code == 403
     cookie["X-CSRFToken"] = csrf_token(session)
     assert (await admin.service.client.post(f"{PATH}amina/invitation/", headers=cookie)).status_code == 201
-
-
-async def test_reset_link_sets_a_new_password(admin: Admin) -> None:
-    first = await admin.invite("amina")
-    second = await admin.invite("AMINA")
-    assert await admin.links.redeem(first, "x") is None
-    assert (await admin.service.get("/token/", auth=httpx.BasicAuth("amina", PASSWORD))).status_code == 200
-    assert await admin.links.redeem(second, FAST_HASHER.hash("battery staple")) == "Amina"
-    for password, status in ((PASSWORD, 401), ("battery staple", 200)):
-        assert (await admin.service.get("/token/", auth=httpx.BasicAuth("amina", password))).status_code == status
 
 
 async def test_disabled_user_is_locked_out_at_once(admin: Admin) -> None:
@@ -236,19 +221,6 @@ async def test_user_detail_url(admin: Admin) -> None:
         assert (await service.get(url, headers=asking.headers)).json()["public_collections_count"] == 0
         await world.grant(PUBLIC_USER, collection, "discover_asset")
         assert (await service.get(url, headers=asking.headers)).json()["public_collections_count"] == 1
-
-
-async def test_user_lookup(start: StartService) -> None:
-    async with start() as service:
-        world = PermissionWorld(service)
-        asking, closed = await world.create_user(), await world.create_user()
-        assert (await service.get(f"{PATH}{asking.username}/")).status_code == 401
-        public = (await service.get(f"{PATH}anonymoususer/", headers=asking.headers)).json()
-        assert (public["url"], public["username"]) == (f"{BASE_URL}{PATH}AnonymousUser/", "AnonymousUser")
-        await world.disable(closed)
-        for name in (closed.username, "nobody"):
-            gone = await service.get(f"{PATH}{name}/", headers=asking.headers)
-            assert (gone.status_code, gone.json()) == (404, {"detail": f"There is no user {name}."})
 
 
 @pytest.mark.parametrize("name", ["AnonymousUser", "anonymoususer", "ANONYMOUSUSER"])

@@ -80,19 +80,6 @@ async def test_correct_password_is_verified_once_and_the_cache_is_never_stale(
         await authenticator.by_password("amina", "another", ADDRESS)
 
 
-async def test_correct_password_clears_the_failures(
-    database: Database, store: AccountStore, authenticator: AccountAuthenticator
-) -> None:
-    await create_user(store)
-    for _ in range(PAIR_POLICY.free_failures - 1):
-        with pytest.raises(Unauthorized):
-            await authenticator.by_password("amina", "wrong", ADDRESS)
-    await authenticator.by_password("amina", PASSWORD, ADDRESS)
-    async with database.read_transaction() as connection:
-        failures = list((await connection.execute(select(login_attempts.c.failures))).scalars())
-    assert failures == [PAIR_POLICY.free_failures - 1] * 2, "those of the address and the name, without this attempt"
-
-
 async def test_refused_checks_are_not_counted_as_failures(
     database: Database, authenticator: AccountAuthenticator
 ) -> None:

@@ -171,15 +171,6 @@ async def test_correct_login_keeps_other_failures_of_the_address(database: Datab
 # Cached passwords
 
 
-async def test_check_refuses_only_the_address_that_failed(database: Database) -> None:
-    throttle = LoginThrottle(database)
-    await count_allowed(throttle, USER, ADDRESS, PAIR_POLICY.free_failures)
-    with pytest.raises(TooManyRequests):
-        await throttle.check_pair(USER, ADDRESS)
-    await throttle.check_pair(USER, "192.0.2.2")
-    await throttle.check_pair("zahra", ADDRESS)
-
-
 # Failures of a user
 
 

@@ -86,18 +86,16 @@ async def test_get_auth_token(service: Service, body_kind: str, path: str) -> No
     assert await is_accepted(service, record["token"])
 
 
-@pytest.mark.parametrize("language", ["en", "fr", "ar", "es"])
-async def test_wrong_passwords(start: StartService, language: str) -> None:
+async def test_wrong_passwords(start: StartService) -> None:
     async with start() as service:
         username, _ = await service.create_user()
-        headers = {"Accept-Language": language}
         bodies = []
         for name, password in ((username, "wrong"), ("nobody", PASSWORD), (username, "")):
             sent = {"username": name, "password": password}
-            response = await service.client.post("/get_auth_token", json=sent, headers=headers)
+            response = await service.client.post("/get_auth_token", json=sent)
             assert response.status_code == 400
             bodies.append(response.json())
-            refused = await service.client.get("/token/", auth=basic(name, password), headers=headers)
+            refused = await service.client.get("/token/", auth=basic(name, password))
             assert refused.status_code == 401
             assert refused.json() == response.json()
         assert all(list(body) == ["detail"] for body in bodies)

@@ -13,7 +13,6 @@ from fieldgate.accounts.store import (
     AccountStore,
     IssuedBy,
     NewUser,
-    UnknownUser,
     UsernameTaken,
     hash_token,
 )
@@ -124,16 +123,6 @@ async def test_token_that_was_just_used_expires(store: AccountStore, monkeypatch
     assert await store.find_token_holder(token, AuthMethod.TOKEN) is None
 
 
-async def test_disabled_user_has_no_valid_token(store: AccountStore) -> None:
-    user_id = await create_user(store)
-    token = await store.issue_token(user_id, IssuedBy.COMMAND, None)
-    await store.disable_user("AMINA")
-    assert await store.find_token_holder(token, AuthMethod.TOKEN) is None
-    assert await store.find_user("amina") is None
-    with pytest.raises(UnknownUser):
-        await store.disable_user("nobody")
-
-
 async def test_least_recently_used_token_beyond_50_is_revoked(store: AccountStore) -> None:
     user_id, other = await create_user(store), await create_user(store, "other")
     command = await store.issue_token(user_id, IssuedBy.COMMAND, None)
@@ -148,18 +137,6 @@ async def test_least_recently_used_token_beyond_50_is_revoked(store: AccountStor
     assert issued[1] not in alive, "the first one was used since, so the second is revoked"
     assert await store.find_token_holder(command, AuthMethod.TOKEN) is not None
     assert await store.find_token_holder(others, AuthMethod.TOKEN) is not None
-
-
-async def test_changes_of_users_raise_the_version(store: AccountStore, database: Database) -> None:
-    data_versions = DataVersions(database)
-    versions = [await data_versions.version("accounts")]
-    await create_user(store)
-    versions.append(await data_versions.version("accounts"))
-    await store.disable_user("amina")
-    versions.append(await data_versions.version("accounts"))
-    await store.enable_user("amina")
-    versions.append(await data_versions.version("accounts"))
-    assert versions == sorted(set(versions))
 
 
 async def test_old_invalid_tokens_are_deleted(store: AccountStore, database: Database) -> None:

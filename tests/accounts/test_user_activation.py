@@ -2,17 +2,15 @@
 
 import asyncio
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
+from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.accounts.tables import users
 from fieldgate.accounts.user_activation import UserActivation, check_activation
 from fieldgate.db import Database, DataVersions
 from fieldgate.errors import Conflict, Forbidden
-from fieldgate.identity import AuthMethod
 
 USER_IDS = range(1, 5)
 
@@ -54,25 +52,3 @@ async def test_superusers_who_disable_each_other_at_once(database: Database) -> 
     async with database.read_transaction() as connection:
         active = select(users.c.id).where(users.c.is_superuser, users.c.disabled_at.is_(None))
         assert len((await connection.execute(active)).all()) == 1
-
-
-async def test_disabling_and_enabling(database: Database) -> None:
-    versions = DataVersions(database)
-    store, activation = AccountStore(database, versions), UserActivation(database, versions)
-    [root] = await create_superusers(store, 1)
-    user_id = await store.create_user(NewUser(username="amina", password_hash="x"))
-    token = await store.issue_token(user_id, IssuedBy.HTTP, None)
-    await activation.set_active(user_id, is_active=False, by=root)
-    first = await store.find_any("amina")
-    assert first is not None
-    assert first.disabled_at is not None
-    await activation.set_active(user_id, is_active=False, by=root)
-    assert (await store.find_any("amina")).disabled_at == first.disabled_at  # type: ignore[union-attr]
-    await activation.set_active(user_id, is_active=True, by=root)
-    assert await store.find_user("amina") is not None
-    assert await store.find_token_holder(token, AuthMethod.TOKEN) is None, "revoked for good"
-    with pytest.raises(Conflict):
-        await activation.set_active(root, is_active=False, by=root)
-    with pytest.raises(Forbidden):
-        await activation.set_active(root, is_active=False, by=user_id)
-    assert await store.find_user("root0") is not None
