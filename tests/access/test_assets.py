@@ -72,29 +72,6 @@ async def test_permission_revoked_during_request(
         assert (await service.get(thing.path, headers=owner.headers)).json()["name"] == "survey 1"
 
 
-async def test_editor_imports_into_asset_of_another_user(start: StartService, database_url: str) -> None:
-    async with start(database_url=database_url) as service:
-        world = PermissionWorld(service)
-        owner, editor, viewer = [await world.create_user() for _ in range(3)]
-        worker = ImportWorker(Settings(), service.database)
-        asset = await ImportHarness(service, owner.headers, worker).import_workbook(xlsx())
-        uid = asset["messages"]["created"][0]["uid"]
-        thing = await world.register_asset(uid, owner)
-        await world.grant(editor, thing, "change_asset")
-        await world.grant(viewer, thing, "view_asset")
-        done = await ImportHarness(service, editor.headers, worker).import_workbook(xlsx(), destination=uid)
-        assert (done["status"], done["messages"]["updated"][0]["uid"]) == ("complete", uid)
-        shown = (await service.get(thing.path, headers=editor.headers)).json()
-        assert (shown["version_count"], shown["owner__username"]) == (2, owner.username)
-        file = {"file": ("household.xlsx", xlsx())}
-        stranger = await world.create_user()
-        for user, status in ((viewer, 403), (stranger, 404)):
-            refused = await service.client.post(
-                "/api/v2/imports/", headers=user.headers, files=file, data={"destination": uid}
-            )
-            assert refused.status_code == status
-
-
 @pytest.mark.parametrize("how", ["taken", "hidden", "disabled", "passed down"])
 async def test_permission_revoked_before_import_is_written(start: StartService, database_url: str, how: str) -> None:
     async with start(database_url=database_url) as service:
@@ -114,10 +91,6 @@ async def test_permission_revoked_before_import_is_written(start: StartService, 
             await world.enable(editor)
         record = await harness.get(url)
         assert (record["status"], record["messages"]["error_type"]) == ("error", "destination_not_allowed")
-        messages = {
-            (await harness.get(url, **{"Accept-Language": each}))["messages"]["error"] for each in ("en", "fr", "ar")
-        }
-        assert len(messages) == 3
         assert (await service.get(thing.path, headers=owner.headers)).json()["version_count"] == 1
 
 
@@ -178,16 +151,3 @@ async def test_assignments_shown_in_asset_and_list(
             assert answer.status_code == (404 if reported is None else 200), name
             if reported is not None:
                 assert named(answer.json()) == reported, name
-
-
-async def test_public_asset_is_visible_but_not_listed(start: StartService) -> None:
-    async with start() as service:
-        world = PermissionWorld(service)
-        owner, stranger = await world.create_user(), await world.create_user()
-        thing = await world.create_asset(owner)
-        await world.grant(PUBLIC_USER, thing, "view_asset")
-        for headers in ({}, stranger.headers):
-            shown = await service.get(thing.path, headers=headers)
-            assert (shown.status_code, shown.json()["status"]) == (200, "public")
-            assert shown.json()["effective_permissions"] == [{"codename": "view_asset"}]
-            assert (await service.get("/api/v2/assets/", headers=headers)).json()["count"] == 0

@@ -127,21 +127,3 @@ async def test_only_superusers_see_superuser_status(start: StartService) -> None
         assert [each["rule"] for each in answer.json()["rules"]] == ["assigned"]
         answer = await service.get(path(asset, boss.username, "partial_submissions"), headers=manager.headers)
         assert [each["rule"] for each in answer.json()["rules"]] == ["nothing"]
-
-
-async def test_disabled_user_with_permissions_is_explained(start: StartService) -> None:
-    async with start() as service:
-        world = PermissionWorld(service)
-        owner, here, above, nowhere = [await world.create_user() for _ in range(4)]
-        collection = await world.create_asset(owner, "collection")
-        asset = await world.create_asset(owner, parent=collection)
-        await world.grant(here, asset, "view_asset")
-        await world.grant(above, collection, "view_asset")
-        for person in (here, above, nowhere):
-            await world.disable(person)
-        for person in (here, above):
-            answer = await service.get(path(asset, person.username, "view_asset"), headers=owner.headers)
-            assert answer.json()["rules"][0]["rule"] == "account_disabled"
-        for name in (nowhere.username, "nobody"):
-            answer = await service.get(path(asset, name, "view_asset"), headers=owner.headers)
-            assert (answer.status_code, answer.json()) == (400, {"user": [f"There is no user {name}."]})
