@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.assets.expression_text import MAX_EXPRESSION_CHARS, MAX_TEXT_CHARS, expression_text, isolate
+from fieldgate.assets.expression_text import MAX_EXPRESSION_CHARS, MAX_TEXT_CHARS, expression_text
 from fieldgate.assets.form_texts import LabelFinder
 from fieldgate.i18n.languages import Language
 
@@ -35,11 +35,9 @@ ENGLISH, FRENCH = LabelFinder(CONTENT, 0), LabelFinder(CONTENT, 1)
     ("expression", "text"),
     [
         ("${age} >= 18", "“How old are you?” ≥ 18"),
-        ("${ age }<5", "“How old are you?” < 5"),
         ("selected(${food}, 'rice')", "“What do you eat?” includes “Rice”"),
         ("not(selected(${food},'rice'))", "“What do you eat?” does not include “Rice”"),
         ("${ill} = '1'", "“Ill?” = “Yes”"),
-        ("${ill} != 1", "“Ill?” ≠ “Yes”"),
         ("${age} = 1", "“How old are you?” = 1"),
         ("${age} != ''", "“How old are you?” is answered"),
         ('${age} = ""', "“How old are you?” is not answered"),
@@ -50,11 +48,8 @@ ENGLISH, FRENCH = LabelFinder(CONTENT, 0), LabelFinder(CONTENT, 1)
         ("string-length(${age}) > 2 or (${age} div 2 = 1)",
          "number of characters in “How old are you?” > 2 or (“How old are you?” ÷ 2 = 1)"),
         ("count(${people}) > 2", "number of “People” > 2"),
-        (". <= today()", "the answer ≤ today"),
-        ("true()", "yes"),
         ("if(${age} > 5, 'a b', concat(${age}, '-'))",
          "if(“How old are you?” > 5, “a b”, concat(“How old are you?”, “-”))"),
-        ("./age = ../x", "./age = ../x"),
         ("instance('list')/root/item[name = ${age}]/label",
          "instance(“list”)/root/item [name = “How old are you?”]/label"),
         ("${unknown} = 3", "“unknown” = 3"),
@@ -79,19 +74,6 @@ def test_other_languages() -> None:
 def test_a_long_expression_stays_as_it_is() -> None:
     expression = "${age} + " * MAX_EXPRESSION_CHARS
     assert expression_text(expression, ENGLISH, Language.ENGLISH) == expression
-
-
-@pytest.mark.parametrize(
-    ("text", "language", "expected"),
-    [
-        ("Age", Language.ENGLISH, "Age"),
-        ("العمر", Language.ENGLISH, "\u2068العمر\u2069"),
-        ("العمر", Language.ARABIC, "العمر"),
-        ("12", Language.ARABIC, "12"),
-    ],
-)
-def test_isolate(text: str, language: Language, expected: str) -> None:
-    assert isolate(text, language) == expected
 
 
 PARTS = st.sampled_from(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.assets.form_outline import FormOutline
-from fieldgate.assets.form_texts import TYPE_NAMES, language_code, preferred_language, type_name
+from fieldgate.assets.form_texts import TYPE_NAMES, type_name
 from fieldgate.i18n.languages import Language
 from fieldgate.imports.xlsform.question_types import (
     FILE_SELECT_TYPES,
@@ -61,43 +61,12 @@ def test_outline() -> None:
     )
 
 
-def test_another_language_and_texts_without_a_translation() -> None:
-    found = FormOutline(CONTENT, 1).records(range(100), Language.FRENCH)
-    assert [(each.label, each.is_translated) for each in found] == [
-        ("", True),
-        ("Maison", True),
-        ("Rooms", False),
-        ("Roof of [Nombre] rooms", False),
-        ("Merci", True),
-        ("Nombre", True),
-    ]
-    assert (found[3].hint, found[3].choices[0].label, found[3].type_label) == ("Regardez", "Tôle", "Un seul choix")
-
-
-def test_pages_and_lists() -> None:
-    outline = FormOutline(CONTENT, 0)
-    everything = outline.records(range(len(outline)), Language.ENGLISH)
-    pages = [outline.records(range(start, start + 4), Language.ENGLISH) for start in (0, 4, 8)]
-    assert [record for page in pages for record in page] == everything
-    assert [each.name for each in outline.with_list("roof").records(range(9), Language.ENGLISH)] == ["roof"]
-    assert len(FormOutline({}, 0)) == 0
-
-
 def test_every_type_has_a_name_in_every_language() -> None:
     containers = {f"begin_{name}" for name in STANDARD_CONTAINERS | KOBO_CONTAINERS}
     for name in STANDARD_TYPES | LIST_TYPES | FILE_SELECT_TYPES | KOBO_TYPES | containers:
         assert type_name(name, Language.ENGLISH) != name or name in ("", "note"), name
     assert type_name("unheard-of", Language.FRENCH) == "unheard-of"
     assert not {name for name in TYPE_NAMES if type_name(name, Language.ARABIC).isascii()}
-
-
-def test_language_of_the_reader() -> None:
-    assert preferred_language(["English (en)", "Français"], Language.FRENCH) == 1
-    assert preferred_language(["English (en)", "Arabic (ar)"], Language.ARABIC) == 1
-    assert preferred_language(["English (en)"], Language.ARABIC) == 0
-    assert preferred_language([None], Language.ARABIC) == 0
-    assert language_code("Kurdish, Sorani (ckb)") == "ckb"
-    assert language_code(None) == ""
 
 
 ROWS = st.lists(

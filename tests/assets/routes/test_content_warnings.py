@@ -55,16 +55,6 @@ async def test_changed_content_has_its_warnings(author: Author) -> None:
     assert await warnings_of(author, changed) == [warning()], "those of the earlier version are kept"
 
 
-async def test_a_restored_version_has_the_same_warnings(author: Author) -> None:
-    created = await author.post(name="Visit", content=UNUSED)
-    await author.patch(created, content=CONTENT)
-    path = f"{created['versions']}{created['version_id']}/restore/"
-    assert (await author.service.client.post(path, headers=author.headers)).status_code == 201
-    restored = await author.get(created["url"])
-    assert restored["version_id"] != created["version_id"]
-    assert await warnings_of(author, restored) == [warning()]
-
-
 async def test_a_refusal_lists_the_warnings_beside_the_problems(author: Author) -> None:
     refused = await author.post(400, content={**UNUSED, "survey": [{"type": "florb", "name": "a"}]})
     assert refused["warnings"] == [warning()]

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from tests.assets.routes.test_write_routes import CONTENT, ROWS, Author, author
 from tests.imports.workbooks import xlsx
 
@@ -79,17 +77,6 @@ async def test_diff_with_the_version_before(author: Author) -> None:
     assert (await get(author, f"{first}diff/"))["count"] == 2
     french = await get(author, f"{second}diff/", language="fr")
     assert french["changes"][0]["fields"][0]["field_label"] == "Libellé"
-
-
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [("against=vNone", "against"), ("limit=0", "limit"), ("limit=1001", "limit"), ("offset=-1", "offset"),
-     ("language=xx", "language"), (f"against={'v' * 60}", "against")],
-)  # fmt: skip
-async def test_bad_parameters_of_a_diff(author: Author, query: str, field: str) -> None:
-    asset = await author.post(name="Visit", content=CONTENT)
-    [first] = await version_urls(author, asset)
-    assert list(await get(author, f"{first}diff/?{query}", 400)) == [field]
 
 
 async def test_versions_of_other_assets(author: Author) -> None:

@@ -33,23 +33,3 @@ async def test_the_user_who_made_the_last_change_is_named(author: Author) -> Non
 
     await by_editor.patch(created, 400, content={"survey": [{"type": "florb"}]})
     assert (await by_owner.get(created["url"]))["last_modified_by"] == owner.username, "a refusal changes nothing"
-
-
-async def test_assets_of_an_import_are_changed_by_its_user(author: Author) -> None:
-    rows = (("block", "type", "name", "label"), ("one", "text", "a", "A"), ("one", "text", "b", "B"))
-    await author.import_workbook(xlsx(library=rows), library="true")
-    listed = (await author.get("/api/v2/assets/"))["results"]
-    assert len(listed) == 2
-    assert {each["last_modified_by"] for each in listed} == {listed[0]["owner__username"]}
-
-
-async def test_only_files_that_exist_are_listed(author: Author) -> None:
-    created = await author.post(name="New")
-    for expected, content in ((["xls", "xlsx"], None), (["xls", "xlsx", "xml"], CONTENT)):
-        asset = created if content is None else await author.patch(created, content=content)
-        [listed] = (await author.get("/api/v2/assets/"))["results"]
-        for record in (asset, listed):
-            assert [each["format"] for each in record["downloads"]] == expected
-        assert [each["format"] for each in asset["embeds"]] == (["xform"] if content else [])
-        for each in (*asset["downloads"], *asset["embeds"]):
-            assert (await author.service.get(each["url"], headers=author.headers)).status_code == 200

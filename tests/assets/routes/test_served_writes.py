@@ -3,16 +3,14 @@
 import json
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.processes import TIMEOUT_SECONDS, ServerProcess, children, descendants, wait_for_exit
+from tests.processes import ServerProcess, children, descendants, wait_for_exit
 
 PATH = "/api/v2/assets/"
 ROW: dict[str, Any] = {"type": "text", "name": "name", "label": ["What is your name?"]}
@@ -41,13 +39,6 @@ def stored_assets(served: ServerProcess) -> int:
 def loads_form_libraries(pid: int) -> bool:
     """Whether the process has the reader of workbooks in memory, a native library."""
     return "calamine" in Path(f"/proc/{pid}/maps").read_text()
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + TIMEOUT_SECONDS
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def sandbox_processes(service_pid: int) -> list[int]:
@@ -138,22 +129,3 @@ def test_killed_fork_server_is_started_again(served: ServerProcess) -> None:
     os.kill(fork_server, signal.SIGKILL)
     wait_for_exit([fork_server])
     assert {post(served, form()).status_code for _ in range(3)} == {201}
-
-
-def start_slow_check(served: ServerProcess, pool: ThreadPoolExecutor) -> tuple[Any, list[int]]:
-    """Send a request whose check takes long, and return its future and the processes of the service."""
-    future = pool.submit(post, served, form(SLOW_ROWS // 4))
-    [service] = children(served.process.pid)
-    wait_until(lambda: bool(sandbox_processes(service)))
-    return future, descendants(served.process.pid)
-
-
-@pytest.mark.nightly
-def test_killing_the_service_ends_a_check(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path, "--demo", "--no-worker") as served, ThreadPoolExecutor(1) as pool:
-        future, pids = start_slow_check(served, pool)
-        for pid in (served.process.pid, *children(served.process.pid)):
-            os.kill(pid, signal.SIGKILL)
-        wait_for_exit(pids)
-        with pytest.raises(httpx.HTTPError):
-            future.result()

@@ -206,6 +206,3 @@ async def test_cell_that_excel_cannot_hold(harness: ImportHarness) -> None:
     asset = await new_asset(harness, CSV.replace(b"Look up", b"x" * 40_000), "homes.csv")
     response = await download(harness, f"{asset['uid']}.xlsx")
     assert (response.status_code, "Excel" in response.json()["detail"]) == (404, True)
-
-
-# A server in a process of its own

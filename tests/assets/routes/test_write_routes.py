@@ -209,26 +209,6 @@ async def test_problems_are_those_of_a_workbook(author: Author) -> None:
     assert await author.count(assets) == 0
 
 
-MALFORMED: list[Any] = [
-    [], "[]", "null", "{", "{}x", {"survey": {}}, {"survey": "x"}, {"survey": [[]]}, {"survey": [None]},
-    {"survey": [{"type": {}}]}, {"survey": [{"type": ["text"], "name": "a"}]},
-    {"survey": [{"type": "text", "name": "a", "label": [["A"]]}]},
-    {"survey": [{"type": "text", "name": "a", "label": ["A", "B"]}], "translations": ["English"]},
-    {"survey": ROWS, "translations": "English"}, {"survey": ROWS, "translations": [1]},
-    {"survey": ROWS, "settings": "x"}, {"survey": ROWS, "settings": {"style": {}}},
-    {"survey": ROWS, "choices": {}}, {"survey": ROWS, "choices": [{"list_name": []}]},
-    {"survey": [{"type": "text", "name": "a", "label": {"deep": [[[[[[[[[[1]]]]]]]]]]}}]},
-    {"choices": [{"list_name": "a", "name": "b", "label": ["c"]}]},
-]  # fmt: skip
-
-
-async def test_malformed_content(author: Author) -> None:
-    for content in MALFORMED:
-        response = await author.service.client.post(PATH, json={"content": content}, headers=author.headers)
-        assert (response.status_code, "content" in response.json()) == (400, True), content
-    assert await author.count(assets) == 0
-
-
 async def test_keys_of_front_ends_are_tolerated(author: Author) -> None:
     rows = [
         {"type": "text", "$kuid": "abc", "$autoname": "first", "$xpath": "first", "$qpath": "x", "label": ["First"],
@@ -406,11 +386,6 @@ async def test_content_larger_than_a_file_may_be(start: StartService) -> None:
             assert list(await author.post(413, content=json.dumps(CONTENT) + " " * size)) == ["detail"]
         await author.post(content=json.dumps(CONTENT) + " " * 90 * 1024)
         assert await author.count(assets) == 1
-
-
-async def test_dry_run_is_refused(author: Author) -> None:
-    assert list(await author.post(400, name="x", dry_run=True)) == ["dry_run"]
-    assert await author.count(assets) == 0
 
 
 async def test_settings_are_merged(author: Author) -> None:

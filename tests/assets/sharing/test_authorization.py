@@ -146,12 +146,3 @@ async def test_assignment_of_another_asset_is_not_found(team: SharingTeam) -> No
     for uid in ("anope", "aKm3pVw8ZtQ2xYcRnB5dFh"):
         answer = await team.request_assignments(uid, "owner", "GET")
         assert (answer.status_code, answer.json()) == (404, {"detail": f"There is no asset {uid}."})
-
-
-async def test_users_remove_their_own_permissions(team: SharingTeam) -> None:
-    uid = await team.create_shared_asset()
-    row = await team.assignment_uid(uid, "editor", "view_asset")
-    assert await team.status(uid, "editor", "DELETE", f"{row}/") == 204
-    assert await team.status(uid, "editor", "GET") == 404
-    assert await team.status(uid, "viewer", "DELETE", "bulk/", json={"username": "Viewer"}) == 204
-    assert await team.status(uid, "viewer", "GET") == 404

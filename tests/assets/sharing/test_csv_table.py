@@ -84,36 +84,6 @@ async def test_table_dialects(team: SharingTeam) -> None:
     assert done.json()["counts"] == {"removed": 1}
 
 
-async def test_all_invalid_lines_are_reported(team: SharingTeam) -> None:
-    uid = await team.create_shared_asset()
-    before = await team.snapshot(uid)
-    table = (
-        "user,permission,filters\n"
-        "bob,view_asset,\n"
-        "nobody,view_asset,\n"
-        "bob,fly,\n"
-        'bob,partial_submissions,"{\n}"\n'
-        "bob,partial_submissions,[1]\n"
-        "bob,view_asset,{\n"
-        ",view_asset,\n"
-        'bob,partial_submissions,"{""fly"": [{}]}"\n'
-        "bob\n"
-    )
-    answer = await send(team, uid, table)
-    assert answer.status_code == 400
-    assert list(answer.json()) == [
-        "line 4.permission",
-        "line 5.filters",
-        "line 7.filters",
-        "line 8.filters",
-        "line 9.user",
-        "line 10.filters.0.url",
-        "line 11.permission",
-        "line 3.user",
-    ]
-    assert await team.snapshot(uid) == before
-
-
 async def test_invalid_tables(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     before = await team.snapshot(uid)

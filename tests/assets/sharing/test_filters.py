@@ -73,15 +73,6 @@ async def test_filter_limits(team: SharingTeam) -> None:
         assert (answer.status_code, answer.json()) == (400, {field: [reported]})
 
 
-async def test_filter_limits_across_entries(team: SharingTeam) -> None:
-    uid = await team.create_asset()
-    several = [grant_body("bob", *({"n": 600 * scope + index} for index in range(600))) for scope in range(2)]
-    answer = await team.request_assignments(uid, "owner", "POST", "bulk/", json=several)
-    assert (answer.status_code, answer.json()) == (400, {"1.partial_permissions": [TOO_MANY]})
-    same = [grant_body("bob", *({"n": index} for index in range(600))) for _ in range(2)]
-    assert await team.status(uid, "owner", "POST", "bulk/", json=same) == 200, "duplicates count once"
-
-
 async def test_history_has_filters_and_source(team: SharingTeam) -> None:
     uid, copy = await team.create_asset(), await team.create_asset()
     for value in (1, True):

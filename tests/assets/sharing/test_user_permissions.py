@@ -38,44 +38,6 @@ async def test_partial_permissions(team: SharingTeam) -> None:
     assert await team.permissions_of(uid, "ann") == set()
 
 
-REFUSED: list[tuple[dict[str, Any], dict[str, list[str]]]] = [
-    ({"user": "nobody", "permissions": []}, {"user": ["There is no user nobody."]}),
-    (
-        {"user": "owner", "permissions": []},
-        {"user": ["The owner already has every permission; it cannot be assigned or removed."]},
-    ),
-    (
-        {"user": "nobody", "permissions": ["x"]},
-        {"permissions": ["There is no permission x."], "user": ["There is no user nobody."]},
-    ),
-    (
-        {"user": "owner", "permissions": ["x", "view_asset"]},
-        {"permissions": ["There is no permission x."]},
-    ),
-    (
-        {"user": "ann", "permissions": ["view_submissions", "partial_submissions"], "partial_permissions": FILTERS},
-        {"permissions": ["partial_submissions and view_submissions contradict each other: assign one of them."]},
-    ),
-    (
-        {"user": "ann", "permissions": ["view_asset", "discover_asset"]},
-        {"permissions": ["discover_asset cannot be assigned on an asset of this type."]},
-    ),
-    ({"user": "ann"}, {"permissions": ["This field is required."]}),
-    (
-        {"user": "ann", "permissions": ["view_asset"] * 101},
-        {"permissions": ["Too many entries at once: the limit is 100."]},
-    ),
-]
-
-
-async def test_refused(team: SharingTeam) -> None:
-    uid = await team.create_shared_asset()
-    before = await team.snapshot(uid)
-    for body, errors in REFUSED:
-        assert await replace(team, uid, **body) == (400, errors)
-    assert await team.snapshot(uid) == before
-
-
 async def test_inherited_assignments_are_marked(team: SharingTeam) -> None:
     collection = await team.create_asset("collection")
     await team.grant(collection, "ann", "change_asset")

@@ -10,7 +10,6 @@ from tests.conftest import BASE_URL
 VIEW = "view_asset"
 PARTIAL = "partial_submissions"
 FILTERS = [{"url": "view_submissions", "filters": [{"a": 1}]}]
-LANGUAGES = ("en", "fr", "es", "ar")
 
 REQUIRED = "This field is required."
 NEEDED = "This field is required with the permission partial_submissions."
@@ -79,15 +78,8 @@ async def test_errors_of_single_assignments_and_lists(team: SharingTeam) -> None
     uid = await team.create_shared_asset()
     before = await team.snapshot(uid)
     for body, field, reported in ONE:
-        messages = set()
-        for language in LANGUAGES:
-            answer = await team.request_assignments(
-                uid, "owner", "POST", json=body, headers={"Accept-Language": language}
-            )
-            assert (answer.status_code, field in answer.json()) == (400, True), (body, answer.text)
-            messages.add(answer.json()[field][0])
-        assert reported in messages, body
-        assert len(messages) == 4, body
+        answer = await team.request_assignments(uid, "owner", "POST", json=body)
+        assert (answer.status_code, answer.json()[field][0]) == (400, reported), body
         good = {"user": "ann", "permission": VIEW}
         for query in ("", "?dry_run=true"):
             answer = await team.request_assignments(uid, "manager", "POST", f"bulk/{query}", json=[good, body, good])
