@@ -3,7 +3,6 @@
 import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,6 @@ from fieldgate.events.model import (
     Visibility,
 )
 from fieldgate.events.store import EventStore
-from fieldgate.web.pages.event_detail import safe_url
 from tests.conftest import Service, StartService
 from tests.events.event_service import INDIA, NEPAL, START, make_event
 from tests.web.page_client import PageClient, visible_text
@@ -134,29 +132,11 @@ async def test_key_facts(reader: PageClient) -> None:
     assert '<svg class="map"' in html
 
 
-async def test_appeals_have_amounts_and_shares(reader: PageClient) -> None:
-    text = await page_text(reader, f"{PATH}1/")
-    assert re.search(r"DREF MDRNP1 Active – – – 0 1,000 250 25%", text)
-    assert re.search(r"Emergency Appeal MDRNP2 Closed – – – 0 1,000 1,500 150%", text)
-    assert "Total 2,000 1,750 88%" in text
-
-
 async def test_text_that_is_not_in_the_language_of_the_reader(service: Service, reader: PageClient) -> None:
     html = (await reader.get(f"{PATH}1/")).text
     assert visible_text(html).count("This text is in French.") == 2, "the summary and a report"
     assert '<div class="prose" dir="auto" lang="fr"><p>De fortes pluies.</p></div>' in html
-    french = PageClient(service, language="fr")
-    text = await page_text(french, f"{PATH}1/")
-    assert "De fortes pluies." in text
-    assert "Ce texte est" not in text
-    arabic = PageClient(service, language="ar")
-    assert "هذا النص باللغة: الفرنسية." in await page_text(arabic, f"{PATH}1/")
-
-
-async def test_field_reports(reader: PageClient) -> None:
-    text = await page_text(reader, f"{PATH}1/")
-    assert "Jan 1, 2026 Premier rapport" in text
-    assert "Affected 70 Dead 2 (Red Cross Red Crescent) · 3 (government) Volunteers 12" in text
+    assert "Ce texte est" not in await page_text(PageClient(service, language="fr"), f"{PATH}1/")
 
 
 async def test_contacts_are_for_users(service: Service, reader: PageClient) -> None:
@@ -207,26 +187,6 @@ async def test_unsafe_links_are_text(reader: PageClient) -> None:
     assert "mailto:" not in html, "neither a script nor an address with a query"
     assert "evil.example" not in re.sub(r"<details class=\"programs\".*", "", html, flags=re.DOTALL)
     assert 'href="https://example.org/&#34;onmouseover=&#34;alert(9)"' in html
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("https://example.org/a", "https://example.org/a"),
-        (" HTTP://example.org ", "HTTP://example.org"),
-        ("javascript:alert(1)", None),
-        ("java\nscript:alert(1)", None),
-        ("data:text/html,x", None),
-        ("//example.org", None),
-        ("/local", None),
-        ("https:", None),
-        ("https://[", None),
-        ("", None),
-        (None, None),
-    ],
-)
-def test_safe_url(url: Any, expected: str | None) -> None:
-    assert safe_url(url) == expected
 
 
 # Short lists

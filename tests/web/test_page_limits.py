@@ -1,6 +1,6 @@
 """Small requests and small forms must not make huge or slow pages."""
 
-from fieldgate.assets.form_texts import MAX_QUOTED_CHARS, LabelFinder, plain
+from fieldgate.assets.form_texts import MAX_QUOTED_CHARS, LabelFinder
 from fieldgate.http.request_parsing import MAX_PAGE_QUERY_BYTES
 from fieldgate.web.page_templates import sanitize
 from tests.conftest import Service
@@ -40,9 +40,3 @@ def test_label_is_cleaned_once_however_often_it_is_referred_to() -> None:
     text = finder.readable("${q}" * 16_000)
     assert len(finder.question("q")) <= MAX_QUOTED_CHARS
     assert len(text) <= 2_500 * (MAX_QUOTED_CHARS + 2)
-
-
-def test_emphasis() -> None:
-    assert plain("**Bold** and __bold__, 2 ** 3 ** 4, ** no **, <b>tag</b>") == (
-        "Bold and bold, 2 ** 3 ** 4, ** no **, tag"
-    )

@@ -69,29 +69,6 @@ async def test_reload_replaces_no_link_and_creates_no_second_user(start: StartSe
             assert await links.find_user(secret) is not None, "the link that was sent to the user still works"
 
 
-async def test_disabling_can_be_undone(start: StartService) -> None:
-    async with start() as service:
-        admin = await new_admin(service)
-        await service.create_user("amina")
-        page = await admin.submit_and_follow(f"{USERS}amina/", "disable")
-        assert "The account of amina is disabled." in visible_text(page.text)
-        assert "Enable again" in page.text
-        assert 'id="form-invite"' not in page.text
-        assert await service.store.find_user("amina") is None
-        page = await admin.submit_and_follow(f"{USERS}amina/", "enable")
-        assert await service.store.find_user("amina") is not None
-
-
-async def test_own_account_has_no_button_and_is_refused(start: StartService) -> None:
-    async with start() as service:
-        username, user_id = await service.create_user(is_superuser=True)
-        admin = await PageClient.logged_in(service, user_id)
-        assert 'id="form-disable"' not in (await admin.get(f"{USERS}{username}/")).text
-        page = await admin.submit(f"{USERS}{username}/", "disable")
-        assert page.status_code == 400
-        assert "You cannot disable your own account." in visible_text(page.text)
-
-
 async def test_transfer_is_previewed_and_confirmed(start: StartService) -> None:
     async with start() as service:
         admin = await new_admin(service)

@@ -29,21 +29,9 @@ def test_greater_values_have_stronger_colours(numbers: list[float]) -> None:
     assert all(one.high < other.low for one, other in pairwise(classes))
 
 
-def test_classes_are_of_about_equal_size() -> None:
-    classes = classify([float(number) for number in range(1, 101)])
-    assert [(each.low, each.high) for each in classes] == [(1, 25), (26, 50), (51, 75), (76, 100)]
-
-
 @given(st.integers(0, 200), st.integers(1, 10))
 def test_labels_are_few_and_on_the_axis(count: int, most: int) -> None:
     places = label_places(count, most)
     assert len(places) <= most
     assert bool(places) == bool(count)
     assert all(0 <= place < count for place in places)
-
-
-def test_labels_prefer_january() -> None:
-    is_january = [month % 12 == 3 for month in range(36)]
-    assert label_places(36, 6, is_january) == [3, 15, 27]
-    assert label_places(36, 2, is_january) == [3, 27]
-    assert label_places(6, 6, is_january[:6]) == [0, 1, 2, 3, 4, 5]

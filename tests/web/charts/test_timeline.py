@@ -28,12 +28,3 @@ def test_bars_are_in_proportion_and_inside(counts: list[int]) -> None:
         assert abs(bar.height - full * count / max(max(counts), 1)) <= 1.51
     assert len(chart.labels) <= MAX_LABELS
     assert chart.shape.count("M") == sum(map(bool, counts))
-
-
-@given(numbers.filter(any))
-def test_greatest_value_is_written_on_its_bar(counts: list[int]) -> None:
-    chart = build_timeline(values(counts))
-    assert chart.peak is not None
-    assert chart.peak.text == str(max(counts))
-    assert 0 <= chart.peak.x <= CHART_WIDTH
-    assert chart.peak_y < chart.bars[counts.index(max(counts))].y

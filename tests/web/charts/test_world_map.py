@@ -78,8 +78,3 @@ def test_unknown_countries_are_not_on_the_map(code: str | None) -> None:
     value = MapValue(iso3=code, name="Elsewhere", value=3, text="Elsewhere: 3")
     found = build_map(PLACES, [value], (code or "",))
     assert (found.shapes, found.dots, found.missing) == ([], [], [value])
-
-
-def test_colours_follow_the_values() -> None:
-    found = make_map("KEN", "TCD", "SDN", "ETH")
-    assert {mark.iso3: mark.class_number for mark in found.shapes} == {"KEN": 1, "TCD": 2, "SDN": 3, "ETH": 4}

@@ -21,7 +21,6 @@ from tests.web.page_client import PageClient, visible_text
 
 KENYA, CHAD = 93, 45
 ATTACK = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
-MAX_COMPRESSED_BYTES, MAX_NODES = 40_000, 1_500
 
 
 def _day(year: int, month: int, day: int) -> datetime:
@@ -163,16 +162,14 @@ def test_first_day_of_a_period(today: str, period: str, start: str) -> None:
     assert first_day_of(date.fromisoformat(today), months, days).isoformat() == start
 
 
-@pytest.mark.parametrize("language", ["en", "fr", "ar", "es"])
-async def test_button_for_the_last_five_years_sends_the_whole_form(events: Service, language: str) -> None:
-    page = await open_page(events, "?disaster_start_date__lt=2020-01-01", language)
+async def test_button_for_the_last_five_years_sends_the_whole_form(events: Service) -> None:
+    page = await open_page(events, "?disaster_start_date__lt=2020-01-01")
     form = page.split('<form class="filters"')[1].split("</form>")[0]
     texts = dict(re.findall(r'<button name="period" value="([^"]*)">(.*?)</button>', form))
     assert list(texts) == ["90-days", "1-year", "5-years"]
-    assert (texts["5-years"] == "Last five years") == (language == "en")
     assert form.index('class="primary"') < form.index('name="period"'), "Enter in a field must not choose a period"
     query = "?country=Kenya&from=2010-01-01&until=2019-12-31&limit=20&offset=20&period=5-years"
-    answer = await PageClient(events, language=language).get(PATH + query)
+    answer = await PageClient(events).get(PATH + query)
     assert answer.status_code == 303
     found = parse_qs(urlsplit(answer.headers["Location"]).query)
     start = date.fromisoformat(found.pop("disaster_start_date__gte")[0])

@@ -43,13 +43,6 @@ async def log_in(service: Service, username: str = "", language: str = "en", **d
     return await PageClient.logged_in(service, number, language)
 
 
-async def test_last_days_are_compared_with_those_before(home: Service) -> None:
-    text = visible_text((await PageClient(home).get("/")).text)
-    assert "2 Emergencies 100% more than in the 90 days before" in text
-    assert "400 People affected 50% less than in the 90 days before" in text
-    assert "0 Funding gap in CHF the same as in the 90 days before" in text
-
-
 async def test_newest_are_listed_and_the_map_has_links(home: Service) -> None:
     page = (await PageClient(home).get("/")).text
     newest = page.split('id="newest-title"')[1].split("</section>")[0]
@@ -92,17 +85,6 @@ async def _token(service: Service, username: str) -> str:
     row = await service.store.find_any(username)
     assert row is not None
     return await service.store.issue_token(row.id, IssuedBy.COMMAND, None)
-
-
-async def test_without_recent_events_the_page_says_so(tmp_path_factory: pytest.TempPathFactory) -> None:
-    async with run_service(Settings(data=tmp_path_factory.mktemp("old"), access_log=False)) as service:
-        text = visible_text((await PageClient(service).get("/")).text)
-        assert "There are no emergencies yet." in text
-        old = make_event(1, disaster_start_date=now() - timedelta(days=400))
-        await EventStore(service.database, service.data_versions).upsert([old])
-        text = visible_text((await PageClient(service).get("/")).text)
-        assert "No emergency started in the last 90 days. The newest are listed on this page." in text
-        assert "Flood 1" in text
 
 
 async def test_search_finds_events_countries_and_people(home: Service) -> None:

@@ -85,15 +85,6 @@ async def test_one_bad_file_does_not_stop_the_others(pages: ImportPages) -> None
     assert "1 file is being read." in await pages.text(PATH)
 
 
-async def test_same_form_sent_twice_is_imported_once(pages: ImportPages) -> None:
-    first = await pages.upload(("good.xlsx", GOOD))
-    again = await pages.upload(("good.xlsx", GOOD))
-    assert again.headers["Location"] == first.headers["Location"]
-    other_file = await pages.upload(("good.xlsx", WITH_PROBLEMS))
-    other_form = await pages.upload(("good.xlsx", GOOD), key="another key")
-    assert len({each.headers["Location"] for each in (first, other_file, other_form)}) == 3
-
-
 @pytest.mark.parametrize(
     ("files", "fields", "error"),
     [
@@ -128,12 +119,6 @@ async def test_problems_are_next_to_their_rows(pages: ImportPages) -> None:
     assert {name for names in references for name in names.split()} <= set(ids)
 
 
-async def test_file_that_cannot_be_read(pages: ImportPages) -> None:
-    page = await pages.page(await pages.import_file("hostile.xlsx", HOSTILE))
-    assert "The file could not be read." in visible_text(page)
-    assert "annotated.xlsx" not in page
-
-
 async def test_corrected_file_replaces_the_same_form(pages: ImportPages) -> None:
     page = await pages.page(await pages.import_file("good.xlsx", GOOD))
     [uid] = set(re.findall(r"/api/v2/assets/(a\w{21})/permission-assignments/", page))
@@ -163,12 +148,3 @@ async def test_library_without_the_option_explains_and_offers_it(pages: ImportPa
     assert 'name="library" value="true" checked' in await pages.page(failed)
     made = await pages.import_file("library.xlsx", library, library="true", key="another key")
     assert "View the collection" in await pages.text(made)
-
-
-async def test_nobody_else_sees_an_import(pages: ImportPages) -> None:
-    path = await pages.import_file("household.xlsx", WITH_PROBLEMS)
-    _, other = await pages.service.create_user()
-    for client in (await PageClient.logged_in(pages.service, other), PageClient(pages.service)):
-        for suffix in ("", "rows/", "annotated.xlsx"):
-            assert (await client.get(path + suffix)).status_code == 404
-    assert "Log in to upload files" in visible_text((await PageClient(pages.service).get(PATH)).text)

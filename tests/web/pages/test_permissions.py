@@ -67,29 +67,11 @@ async def test_page_of_each_permission(service: Service, codename: str, language
     assert codename not in visible_text(page)
 
 
-def selected(page: str) -> dict[str, str]:
-    """Return what the what-if form has selected for each permission."""
-    form = page.split('<form class="what-if"')[1].split("</form>")[0]
-    found = {}
-    for name, options in re.findall(r'<select id="[^"]+" name="(\w+)">(.*?)</select>', form, re.DOTALL):
-        found[name] = re.findall(r'value="(\w*)" selected', options)[0]
-    return found
-
-
 def afterwards(page: str) -> set[str]:
     """Return the permissions that the what-if form shows as held afterwards."""
     form = page.split('<form class="what-if"')[1].split("</form>")[0].split("<tbody>")[1]
     found = re.findall(r'<select id="what-if-(\w+)".*?<td class="(yes|no)">', form, re.DOTALL)
     return {name for name, result in found if result == "yes"}
-
-
-async def test_what_if_that_is_not_possible_keeps_the_choice(client: PageClient) -> None:
-    page = (await client.get(f"{PATH}?view_submissions=held&partial_submissions=held")).text
-    text = visible_text(page)
-    assert "This is not possible" in text
-    assert "“Act on submissions only from specific users” and “View submissions” contradict each other" in text
-    assert selected(page)["partial_submissions"] == "held"
-    assert afterwards(page) == set()
 
 
 states = st.fixed_dictionaries(

@@ -6,14 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
-from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL, implied
+from fieldgate.permissions.catalogue import BY_CODENAME, implied
 from fieldgate.permissions.submission_filters import PARTIALLY_GRANTABLE, filters_equal, with_implied_filters
 from fieldgate.web.pages.sharing_filters import FilterFields, from_filters, to_partial_permissions
 from fieldgate.web.pages.sharing_forms import reduce_permissions
-from fieldgate.web.pages.sharing_history import history_sentence
-from fieldgate.web.pages.sharing_people import PUBLIC_USERNAME
 
 API = "http://127.0.0.1:8000/base/api/v2"
 
@@ -69,68 +66,3 @@ def test_implied_permissions_are_not_sent(chosen: list[str]) -> None:
     assert closure(reduced) == closure(chosen)
     assert len(reduced) == len(set(reduced))
     assert not any(each in implied(other) for each in reduced for other in reduced if other in BY_CODENAME)
-
-
-# People
-
-
-# History
-
-
-def entry(permission: str, effect: str, reason: str = "asked", **more: Any) -> dict[str, Any]:
-    record = {
-        "date": "2026-11-16T03:00:00Z",
-        "by": f"{API}/users/amina/",
-        "act": "assign",
-        "user": f"{API}/users/omar/",
-        "permission": f"{API}/permissions/{permission}/",
-        "effect": effect,
-        "reason": reason,
-        "label": permission.replace("_", " "),
-        "why": "",
-    }
-    return {**record, **more}
-
-
-GAVE = [entry("change_asset", "granted"), entry("view_asset", "granted", "implied")]
-
-
-@pytest.mark.parametrize(
-    ("maker", "holder", "act", "effects", "expected"),
-    [
-        ("amina", PUBLIC_USERNAME, "assign", GAVE, "amina gave everyone “change asset”."),
-        ("omar", "omar", "remove_all", [entry("view_asset", "removed")], "omar left."),
-        ("omar", "omar", "remove", [entry("change_asset", "removed")], "omar gave up “change asset”."),
-        ("amina", "omar", "remove_all", [entry("view_asset", "removed")], "amina removed omar."),
-        (
-            "amina",
-            "omar",
-            "remove",
-            [entry("view_asset", "denied"), entry("change_asset", "removed", "dependent")],
-            "amina took away “view asset” from omar.",
-        ),
-        (
-            "amina",
-            "omar",
-            "replace",
-            [*GAVE, entry("add_submissions", "removed", "not_listed")],
-            "amina gave omar “change asset” and took away “add submissions”.",
-        ),
-        (
-            "amina",
-            "omar",
-            "assign",
-            [entry(PARTIAL, "filtered")],
-            "amina changed for which submissions omar has permissions.",
-        ),
-        (
-            "amina",
-            "omar",
-            "clone",
-            [entry("view_asset", "granted"), entry("change_asset", "granted")],
-            "amina gave omar “change asset”.",
-        ),
-    ],
-)
-def test_history_sentences(maker: str, holder: str, act: str, effects: list[Any], expected: str) -> None:
-    assert plain(history_sentence(maker, holder, act, effects, Language.ENGLISH)) == expected

@@ -48,31 +48,6 @@ async def test_restore_and_undo(world: AssetWorld) -> None:
     assert "Thank you" in visible_text(back.text)
 
 
-async def test_the_current_version_cannot_be_restored(world: AssetWorld) -> None:
-    owner, client = await world.user()
-    path = await world.create(owner)
-    [only] = await versions_of(client, path)
-    answer = await client.submit(only, "restore")
-    assert answer.status_code == 400
-    assert "This is already the current version." in visible_text(answer.text)
-
-
-async def test_viewers_cannot_restore(world: AssetWorld) -> None:
-    owner, client = await world.user()
-    path = await world.create(owner)
-    await world.add_version(path, changed_content())
-    _, first = await versions_of(client, path)
-    name = f"viewer-{owner}"
-    _, viewer = await world.user(name)
-    await world.share(owner, path, name)
-    for url in (path, f"{path}versions/", first):
-        assert "Restore" not in visible_text((await viewer.get(url)).text)
-    answer = await viewer.submit(first, "restore")
-    assert answer.status_code == 400
-    assert "change_asset" in visible_text(answer.text)
-    assert len(await versions_of(client, path)) == 2
-
-
 async def test_differences_in_words(world: AssetWorld) -> None:
     owner, client = await world.user()
     path = await world.create(owner)
