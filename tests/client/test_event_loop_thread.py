@@ -104,10 +104,3 @@ def test_an_asynchronous_client_in_two_event_loops(server: LoopbackServer) -> No
         return number
 
     assert [asyncio.run(read()), asyncio.run(read())] == [RECORDS, RECORDS]
-
-
-def test_a_client_can_be_used_again_after_it_was_closed(server: LoopbackServer) -> None:
-    client = Client(server.base_url, page_size=5, concurrency=8)
-    for _ in range(2):
-        assert len([*client.list("event/")]) == RECORDS
-        client.close()

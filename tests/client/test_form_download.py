@@ -6,14 +6,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from fieldgate_client import Client, InvalidRequest, NotFound, UnexpectedResponse, forms
+from fieldgate_client import InvalidRequest, NotFound, forms
 from openpyxl import load_workbook
 
 from tests.client.fieldgate_service import ClientService, import_worker
-from tests.client.quick_retries import QUICK
-from tests.client.stand_ins.kobo import TOKEN
-from tests.client.stand_ins.kobo_forms import KoboForms
-from tests.client.stand_ins.loopback_server import Reply
 from tests.conftest import StartService
 from tests.imports.workbooks import xlsx
 
@@ -57,14 +53,3 @@ async def test_a_failed_download_leaves_the_old_file(site: ClientService, tmp_pa
                 await client.download_form("a" + "2" * 21, path)
     assert (os.listdir(tmp_path).count("form.xlsx"), target.read_bytes()) == (1, b"old")  # noqa: PTH208
     assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]  # noqa: PTH208
-
-
-def test_what_is_no_workbook_is_not_saved(tmp_path: Path) -> None:
-    kobo = KoboForms()
-    kobo.before = lambda request: (
-        Reply(200, b"<html>log in</html>", content_type="text/html") if ".xls" in request.path else None
-    )
-    refused = pytest.raises(UnexpectedResponse, match="did not send a complete Excel workbook")
-    with kobo.server, Client(kobo.server.base_url, TOKEN, options=QUICK) as client, refused:
-        client.download_form("aForm", tmp_path / "form.xlsx")
-    assert [*tmp_path.iterdir()] == []

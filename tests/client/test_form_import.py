@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from fieldgate_client import ImportFailed, ImportTimeout, InvalidRequest, forms
-from fieldgate_client.errors import NotAllowed, NotAuthenticated, NotFound
 from fieldgate_client.forms import MAX_FORM_BYTES, ImportResult
 from fieldgate_client.records import Import
 
@@ -147,31 +146,6 @@ async def test_unreadable_files_send_nothing(idle_site: ClientService, tmp_path:
                 await client.import_form(str(path))
             assert str(path) in refused.value.message
     assert idle_site.transport.requests == []
-
-
-async def test_refusals_of_the_server(idle_site: ClientService, form: Path) -> None:
-    owner, other = await idle_site.user("owner"), await idle_site.user("other")
-    async with import_worker(idle_site.service), idle_site.client(owner) as client:
-        [asset] = await client.import_form(form)
-        await client.share(asset, "other", "view_asset")
-    async with idle_site.client(other) as client:
-        with pytest.raises(NotAllowed) as forbidden:
-            await client.import_form(form, asset)
-        with pytest.raises(NotFound):
-            await client.import_form(form, "a" + "2" * 21)
-        with pytest.raises(InvalidRequest) as malformed:
-            await client.import_form(form, "not-a-uid")
-        assert forbidden.value.status == 403
-        assert list(malformed.value.fields) == ["destination"]
-    async with idle_site.client("wrong") as client:
-        with pytest.raises(NotAuthenticated):
-            await client.import_form(form)
-    text = form.with_name("text.xlsx")
-    text.write_bytes(b"%PDF-1.4 not a workbook")
-    async with idle_site.client(other) as client:
-        with pytest.raises(InvalidRequest) as no_workbook:
-            await client.import_form(text)
-        assert list(no_workbook.value.fields) == ["file"]
 
 
 async def test_names_of_files_cannot_add_fields(idle_site: ClientService, tmp_path: Path) -> None:

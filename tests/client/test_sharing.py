@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from fieldgate_client import AsyncClient, InvalidRequest, NotFound
+from fieldgate_client import AsyncClient
 from fieldgate_client.errors import ConnectionFailed
 
 from tests.assets.sharing.sharing_team import SharingTeam
@@ -60,18 +60,6 @@ async def test_many_users_and_assets_by_any_reference(site: SharingSite) -> None
         removed = await client.share(uids, "ann", "view_asset", remove=True)
         assert removed.counts == {"removed": 4}
         assert removed.result[0].codenames == ["add_submissions"]
-
-
-async def test_everything_or_nothing(site: SharingSite) -> None:
-    mine, other = await site.team.create_asset(), await site.team.create_asset(owner="bob")
-    async with site.of("owner") as client:
-        with pytest.raises(NotFound):
-            await client.share([mine, other], "ann", "view_asset")
-        with pytest.raises(InvalidRequest) as refused:
-            await client.share(mine, ["ann", "nobody"], "view_asset", "no_such")
-        assert set(refused.value.fields) == {"users", "permissions"}
-        assert "nobody" in refused.value.message
-        assert not (await client.explain(mine, "ann", "view_asset")).allowed
 
 
 async def test_a_lost_answer_is_not_repeated_but_a_dry_run_is(site: SharingSite) -> None:

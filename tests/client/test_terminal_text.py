@@ -50,11 +50,6 @@ def test_table_wraps_wide_columns() -> None:
     ]
 
 
-def test_cells_stay_in_their_row() -> None:
-    table = format_table(["a", "b"], [["line\nbreak", "\x1b[2Jx"]], 80)
-    assert table.splitlines() == ["a           b", "line break  x"]
-
-
 def test_wide_characters_are_aligned() -> None:
     table = format_table(["a", "b"], [["日本", "x"], ["e\u0301", "y"]], 80)
     assert {display_width(line[:-1]) for line in table.splitlines()[1:]} == {6}

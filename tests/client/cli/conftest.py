@@ -1,7 +1,6 @@
 """A real server with the demo user, some events and a second user; commands run in this process or in their own."""
 
 import asyncio
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from fieldgate.cli.events import create_demo_events
 from fieldgate.db import Database, DataVersions
 from fieldgate.events.store import EventStore
 from tests.databases import prepare_database
-from tests.processes import TIMEOUT_SECONDS, ServerProcess
+from tests.processes import ServerProcess
 
 EVENTS = 400
 CLIENT_COMMAND = Path(sys.executable).parent / "fieldgate-client"
@@ -95,11 +94,3 @@ def logged_in(demo_server: DemoServer, monkeypatch: pytest.MonkeyPatch, config: 
     monkeypatch.setenv("FIELDGATE_URL", demo_server.url)
     monkeypatch.setenv("FIELDGATE_TOKEN", demo_server.token)
     return demo_server
-
-
-def run_process(*arguments: str | Path, stdin: str = "") -> Done:
-    """Run a command in a process of its own, with the environment of this one."""
-    done = subprocess.run(
-        [CLIENT_COMMAND, *arguments], input=stdin, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
-    )
-    return Done(done.returncode, done.stdout, done.stderr)

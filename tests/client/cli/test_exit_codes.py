@@ -2,10 +2,9 @@
 
 import pytest
 from fieldgate_client import errors
-from fieldgate_client.cli.exit_codes import EXIT_CODES_HELP, ExitCode, UsageError, describe_error
+from fieldgate_client.cli.exit_codes import EXIT_CODES_HELP, ExitCode, describe_error
 from fieldgate_client.forms import ImportFailed
 from fieldgate_client.records import Import
-from fieldgate_client.server_url import InvalidURL
 
 URL = "https://field.example/api/v2/event/?limit=1"
 
@@ -13,8 +12,6 @@ URL = "https://field.example/api/v2/event/?limit=1"
 @pytest.mark.parametrize(
     ("error", "code", "text"),
     [
-        (UsageError("Give a file."), ExitCode.USAGE, "Give a file."),
-        (InvalidURL("No URL."), ExitCode.USAGE, "No URL."),
         (errors.UnknownName("No country 'x'."), ExitCode.USAGE, "No country 'x'."),
         (
             errors.NotAuthenticated("Wrong token.", status=401, request_id="r1", url=URL),
@@ -22,25 +19,13 @@ URL = "https://field.example/api/v2/event/?limit=1"
             "Wrong token. (status 401, request r1) Log in with: fieldgate-client login https://field.example",
         ),
         (
-            errors.NotAllowed("You may not.", status=403),
-            ExitCode.NOT_ALLOWED,
-            "You may not. (status 403) Ask the owner for the permission, or log in as another user.",
-        ),
-        (
             errors.ConnectionFailed("https://x is unreachable"),
             ExitCode.UNREACHABLE,
             "https://x is unreachable. Check the address and your connection, then try again.",
         ),
         (errors.ServerFailed("Broken.", status=503), ExitCode.UNREACHABLE, "Broken. (status 503) Try again later."),
-        (errors.TooManyRequests("Slow.", status=429), ExitCode.UNREACHABLE, "Slow. (status 429) Try again later."),
-        (
-            errors.IncompleteList("It changed.", received=1, count=2),
-            ExitCode.INCOMPLETE,
-            "It changed. Try again, or when the list changes less.",
-        ),
         (ImportFailed(Import(uid="i", messages={"error": "No."})), ExitCode.PROBLEMS, "No."),
         (errors.InvalidRequest("Bad.", status=400), ExitCode.FAILED, "Bad. (status 400)"),
-        (errors.MissingExtra("rich", "cli"), ExitCode.FAILED, str(errors.MissingExtra("rich", "cli"))),
         (FileNotFoundError(2, "No such file", "x.csv"), ExitCode.FAILED, "x.csv: No such file"),
         (
             KeyError("x"),

@@ -1,7 +1,6 @@
 """Help, versions, wrong arguments, and what is loaded for them."""
 
 import subprocess
-import sys
 
 import pytest
 from fieldgate_client.cli import COMMANDS, main
@@ -38,22 +37,6 @@ def test_wrong_arguments(run: RunClient, arguments: tuple[str, ...]) -> None:
     done = run(*arguments)
     assert (done.code, done.out) == (2, "")
     assert "usage: fieldgate-client" in done.err
-
-
-def test_completion_scripts(run: RunClient) -> None:
-    for shell in ("bash", "zsh"):
-        done = run("completion", shell)
-        assert (done.code, done.err) == (0, "")
-        assert "fieldgate-client servers --names" in done.out
-        for command in COMMANDS:
-            assert command in done.out
-
-
-def test_completion_without_the_extra(run: RunClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "shtab", None)
-    done = run("completion", "bash")
-    assert (done.code, done.out) == (1, "")
-    assert 'pip install "./client[cli]"' in done.err
 
 
 def test_completion_in_bash(run: RunClient, tmp_path: object) -> None:

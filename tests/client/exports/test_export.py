@@ -15,7 +15,6 @@ import pytest
 from fieldgate_client import AsyncClient, MissingExtra
 from fieldgate_client.connection import ConnectionOptions
 from fieldgate_client.errors import FieldgateError, InvalidRequest
-from fieldgate_client.records import Event
 
 from fieldgate.events.store import EventStore
 from tests.client.record_server import EVENTS, RecordServer
@@ -134,21 +133,6 @@ def test_file_objects() -> None:
     assert len(table.getvalue().splitlines()) == 26
 
 
-def test_an_empty_list_has_the_columns_of_its_type(tmp_path: Path) -> None:
-    with RecordServer({EVENTS: []}).client() as client:
-        assert client.events().to_csv(tmp_path / "events.csv") == 0
-        assert client.list("event/").to_csv(tmp_path / "dicts.csv") == 0
-        assert client.events().to_geojson() == {"type": "FeatureCollection", "features": []}
-        assert client.events().to_geojson(tmp_path / "events.geojson") == 0
-        assert client.events().to_ndjson(tmp_path / "events.ndjson") == 0
-    header = (tmp_path / "events.csv").read_text().strip().split(",")
-    assert header[:10] == [*Event.leading_columns]
-    assert header[10:13] == ["slug", "dtype.id", "dtype.summary"]
-    assert "countries.iso3" in header
-    assert (tmp_path / "dicts.csv").read_bytes() == (tmp_path / "events.ndjson").read_bytes() == b""
-    assert json.loads((tmp_path / "events.geojson").read_text())["features"] == []
-
-
 @pytest.mark.parametrize(
     ("method", "library", "extra"),
     [
@@ -171,27 +155,6 @@ def test_a_missing_library(
     assert isinstance(raised.value, ImportError)
     assert server.requests == []
     assert names_in(tmp_path) == []
-
-
-def test_points_of_countries(tmp_path: Path) -> None:
-    places = [
-        {"id": 1, "centroid": {"type": "Point", "coordinates": [18.5, 15]}},
-        {"id": 2, "centroid": {"type": "Point", "coordinates": [500, "x"]}},
-        {"id": 3, "centroid": None},
-    ]
-    with RecordServer({EVENTS: RECORDS[:3], COUNTRIES: places}).client() as client:
-        collection = client.events().to_geojson()
-        assert client.events().to_geojson(tmp_path / "events.geojson") == 3
-    assert json.loads((tmp_path / "events.geojson").read_text()) == collection
-    none, chad, *both = collection["features"]
-    assert none["geometry"] is None
-    assert none["id"] == 0
-    assert chad["geometry"] == {"type": "Point", "coordinates": [18.5, 15]}
-    assert chad["id"] == "1-1"
-    assert [each["id"] for each in both] == ["2-1", "2-2"]
-    assert [each["geometry"] is None for each in both] == [False, True]
-    assert [each["properties"]["country"] for each in both] == ["Chad", "Kenya"]
-    assert both[1]["properties"]["unknown_to_the_client.kept"] == 2
 
 
 def test_places_of_submissions() -> None:

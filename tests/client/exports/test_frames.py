@@ -47,21 +47,6 @@ def test_pandas() -> None:
 
 
 @pytest.mark.usefixtures("batch_size")
-def test_polars() -> None:
-    frame: polars.DataFrame = frame_of(to_polars, EVENTS, Event)
-    time = polars.Datetime("us", "UTC")
-    assert {**frame.schema} == {
-            "id": polars.Int64, "dtype.id": polars.Int64, "dtype.name": polars.String, "countries.id": polars.String,
-            "countries.name": polars.String, "num_affected": polars.Int64, "is_featured": polars.Boolean,
-            "disaster_start_date": time, "amount": polars.Float64, "new_field": polars.String,
-    }  # fmt: skip
-    assert frame.columns[-1] == "new_field"
-    assert frame["num_affected"].to_list() == [5, None]
-    assert frame["countries.name"].to_list() == [None, "Chad, Kenya"]
-    assert frame["amount"].to_list() == [1.0, 2.5]
-
-
-@pytest.mark.usefixtures("batch_size")
 def test_hostile_values() -> None:
     pandas_frame: pandas.DataFrame = frame_of(to_pandas, HOSTILE)
     polars_frame: polars.DataFrame = frame_of(to_polars, HOSTILE)

@@ -24,18 +24,6 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == [path]
 
 
-def test_nothing_is_left_after_a_failure(tmp_path: Path) -> None:
-    for path in (tmp_path / "new", tmp_path / "old"):
-        if path.name == "old":
-            path.write_text("before")
-        output = OutputFile(path)
-        output.file.write(b"after")
-        output.discard()
-        output.discard()
-    assert [each.name for each in tmp_path.iterdir()] == ["old"]
-    assert (tmp_path / "old").read_text() == "before"
-
-
 def test_links_stay_links(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "folder" / "file")

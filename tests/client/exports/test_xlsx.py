@@ -6,7 +6,7 @@ from typing import Any
 
 import openpyxl
 import pytest
-from fieldgate_client.exports.xlsx import MAX_WIDTH, MIN_WIDTH, excel_time, write_xlsx
+from fieldgate_client.exports.xlsx import excel_time, write_xlsx
 from fieldgate_client.records import Event
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,17 +52,6 @@ def test_what_stays_text_or_a_number(sheet: Any) -> None:
     assert limits[2].value == datetime(9999, 12, 31, 23, 59, 59)
     assert [cell.value for cell in column(sheet, "number")] == [2021, 1.5, 0]
     assert not any(cell.is_date for cell in [*column(sheet, "number"), *column(sheet, "mixed"), *limits[:2]])
-
-
-def test_header(sheet: Any) -> None:
-    assert sheet.freeze_panes == "A2"
-    assert sheet.auto_filter.ref == "A1:H4"
-    assert all(cell.font.bold for cell in sheet[1])
-    assert not any(cell.font.bold for cell in sheet[2])
-    widths = {cell.value: round(sheet.column_dimensions[cell.column_letter].width) for cell in sheet[1]}
-    assert widths["id"] == widths["number"] == MIN_WIDTH + 1, "with the margin of a cell"
-    assert widths["name"] == MAX_WIDTH + 1
-    assert MIN_WIDTH + 1 < widths["when"] < MAX_WIDTH
 
 
 @given(st.datetimes())

@@ -1,9 +1,5 @@
-"""A server like KoboToolbox: default page 100, at most 1000, `start` in links, a language cookie, bare arrays.
+"""A server like KoboToolbox: default page 100, at most 1000, `start` in links, a language cookie, bare arrays."""
 
-Its list of imports fails as soon as there is one, as that of the live system does.
-"""
-
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -83,7 +79,7 @@ def kobo_assignments(uid: str) -> list[dict[str, Any]]:
 
 
 class KoboStandIn:
-    """Holds assets and the submissions of each; other paths are added with `routes`."""
+    """Holds assets and the submissions of each."""
 
     def __init__(self, number_of_assets: int = 0, number_of_submissions: int = 0) -> None:
         self.assets = [kobo_asset(number) for number in range(number_of_assets)]
@@ -91,8 +87,6 @@ class KoboStandIn:
             {"_id": number, "_uuid": f"{number:036d}", "meta/rootUuid": f"uuid:{number:036d}", "age": str(number)}
             for number in range(number_of_submissions)
         ]
-        self.has_imports = False
-        self.routes: dict[tuple[str, str], Callable[[ReceivedRequest], Reply]] = {}  # by method and path
         self.server = LoopbackServer(self.respond)
 
     def respond(self, request: ReceivedRequest) -> Reply:
@@ -113,8 +107,6 @@ class KoboStandIn:
         authorization = request.headers.get("authorization", "")
         if authorization.startswith("Token ") and authorization != f"Token {TOKEN}":
             return json_reply({"detail": "Invalid token."}, 401, WWW_Authenticate="Session")
-        if route := self.routes.get((request.method, request.path)):
-            return route(request)
         if request.method != "GET":
             return json_reply({"detail": f'Method "{request.method}" not allowed.'}, 405)
         if not request.path.endswith("/"):
@@ -139,10 +131,6 @@ class KoboStandIn:
                 return json_reply(page(self.submissions, KoboDataPages))
             case ["assets", uid, "permission-assignments"] if uid in uids:
                 return json_reply(kobo_assignments(uid))  # a bare array, whatever the limit is
-            case ["imports"] if self.has_imports and is_user:
-                return json_reply({"error": "Server Error (500)"}, 500)
-            case ["imports"]:
-                return json_reply(page([]))
         return Reply(404, b"Resource not found (404)", content_type="text/html")
 
     def _permissions(self, language: str) -> list[dict[str, Any]]:
