@@ -60,24 +60,13 @@ def test_create_list_and_revoke(tmp_path: Path) -> None:
             PASSWORD,
             "Enter three letters such as KEN.",
         ),
-        (("user", "create", "anonymoususer", "--password-stdin"), PASSWORD, "AnonymousUser is the name of the public;"),
-        (("user", "disable", "AnonymousUser"), "", "The user AnonymousUser does not exist."),
-        (("user", "enable", "AnonymousUser"), "", "The user AnonymousUser does not exist."),
         (("user", "password", "AnonymousUser", "--password-stdin"), PASSWORD, "The user AnonymousUser does not exist."),
         (("token", "create", "AnonymousUser"), "", "The user AnonymousUser does not exist"),
         (("user", "disable", "nobody"), "", "The user nobody does not exist."),
         (("token", "create", "nobody"), "", "The user nobody does not exist"),
-        (("user", "create", "x" * 151, "--password-stdin"), PASSWORD, "2 to 150 characters"),
-        (("user", "create", "xavier", "--password-stdin"), "x" * 1001, "The password is too long"),
-        (
-            ("user", "create", "xavier", "--password-stdin", "--first", "a\nb"),
-            PASSWORD,
-            "Enter a name of at most 150 letters.",
-        ),
         (("user", "enable", "nobody"), "", "The user nobody does not exist."),
         (("user", "password", "nobody", "--password-stdin"), PASSWORD, "The user nobody does not exist."),
         (("token", "revoke", "99999999999999999999"), "", "is not in the range"),
-        (("token", "create", "x", "--expires", "9999999d"), "", "expected a duration such as 90d, 12h or 30m"),
         (("token", "create", "x", "--expires", "soon"), "", "expected a duration such as 90d, 12h or 30m, not 'soon'."),
     ],
 )
@@ -110,8 +99,6 @@ def test_options_in_variables_are_not_unknown_settings(migrated: Path) -> None:
         ("FIELDGATE_DATABASE_URL", "foo", "FIELDGATE_DATABASE_URL: sqlite:///… or postgresql://… is needed"),
         ("FIELDGATE_DATABASE_URL", "sqlite://", "the name of a database is missing"),
         ("FIELDGATE_DATABASE_URL", "postgresql://u@127.0.0.1:9/d", "The database cannot be reached: "),
-        ("FIELDGATE_DATABASE_URL", "postgresql://u@nowhere.invalid/d", "The database cannot be reached: "),
-        ("FIELDGATE_DATABASE_URL", "mysql://h/d", "FIELDGATE_DATABASE_URL: sqlite:///… or postgresql://… is needed"),
     ],
 )
 def test_invalid_settings_are_reported(tmp_path: Path, variable: str, value: str, message: str) -> None:
@@ -225,7 +212,7 @@ def test_password_is_not_asked_for_without_a_terminal(tmp_path: Path, command: s
 
 @pytest.mark.parametrize(
     ("code", "nearest"),
-    [("KEM", "KEN (Kenya), "), ("kenya", "KEN (Kenya)"), ("ke", "KEN (Kenya)"), ("germny", "DEU (Germany)")],
+    [("KEM", "KEN (Kenya), "), ("germny", "DEU (Germany)")],
 )
 def test_unknown_country_is_refused_with_the_nearest(migrated: Path, code: str, nearest: str) -> None:
     options = ("--password-stdin", "--country", "SSD", "--country", code)

@@ -53,12 +53,10 @@ def test_load(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"{\n", "This is not valid JSON: "),
-        (b"[1", "This is not valid JSON: "),
         (b"hello", "This is neither JSON nor a CSV table of events. The columns are: appeals.id, "),
         (b"id,name\n\xff", "cannot be read: 'utf-8' codec"),
         (b"\x1f\x8b\x08broken", "cannot be read: "),
         (b"PK\x03\x04\x14\x00\xff", ": Workbooks and ZIP files are not accepted. Use CSV, NDJSON or JSON."),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1", ": Workbooks and ZIP files are not accepted. Use CSV, NDJSON or JSON."),
         (None, "cannot be read: No such file or directory."),
     ],
 )

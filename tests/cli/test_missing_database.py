@@ -12,11 +12,7 @@ from tests.processes import free_port, run_command
 ON_EXISTING_DATA = [
     ("user", "list"),
     ("user", "password", "amina", "--password-stdin"),
-    ("user", "disable", "amina"),
-    ("user", "enable", "amina"),
     ("token", "create", "amina"),
-    ("token", "list"),
-    ("token", "revoke", "1"),
 ]
 BEGINNING = [
     ("migrate",),
