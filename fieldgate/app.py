@@ -65,7 +65,8 @@ from fieldgate.imports.sandbox.request_sandbox import RequestSandbox
 from fieldgate.imports.sandbox.runner import SandboxLimits
 from fieldgate.imports.schemas import PATH as IMPORTS_PATH
 from fieldgate.imports.store import ImportStore
-from fieldgate.metrics.requests import RequestMetrics, logging_config
+from fieldgate.metrics.access_log import logging_config
+from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.overload import Overload
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.reference import routes as reference_routes

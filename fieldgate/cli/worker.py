@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fieldgate.cli.common import data_option, load_settings, open_database
-from fieldgate.metrics.requests import logging_config
+from fieldgate.metrics.access_log import logging_config
 from fieldgate.runtime.child_processes import exit_with_parent
 from fieldgate.settings import Settings
 

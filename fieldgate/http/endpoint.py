@@ -223,8 +223,9 @@ class Endpoint:
             if self._may_have_secret:
                 request.path = self._loggable_path(request)
             app.request_metrics.record_request(
-                request, self._path, status, started, request.request_id, request.caller.username
-            )
+                request.method, request.path, self._path, status, started, request.request_id, request.client.address,
+                request.caller.username,
+            )  # fmt: skip
         if body is not None and not body.is_finished:
             await app.body_drainer.linger(body)
 

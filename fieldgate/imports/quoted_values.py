@@ -19,10 +19,6 @@ QUOTED = frozenset(
         "sheet", "type", "value", "word",
     }
 )  # fmt: skip
-# Those of hosts, lists, parts of words, and sentences. Every placeholder of a text is in one of the two.
-UNQUOTED = frozenset(
-    {"choices", "host", "hosts", "kind", "languages", "message", "names", "quoted", "reason", "values"}
-)
 
 _DIRECTION_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _HAS_LATIN_LETTER = re.compile("[A-Za-z]")

@@ -1,54 +1,29 @@
-"""Request metrics and the access log.
+"""Request metrics, and the lines of the access log.
 
-Access log lines are JSON. They contain the path but never the query, headers or bodies, which may hold secrets. Of a
-path with a secret they contain the template.
+Lines contain the path but never the query, headers or bodies, which may hold secrets. Of a path with a secret they
+contain the template.
 """
 
-import fcntl
-import logging
 import os
 import re
-import shutil
-import sys
-import tempfile
-import time
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
-import msgspec
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+from fieldgate.metrics.access_log import write_log_line
+from fieldgate.metrics.metrics_folder import FOLDER_VARIABLE
 from fieldgate.settings import Settings
 
 _REQUEST_ID_PATTERN = re.compile(rb"[A-Za-z0-9._:+/=-]{1,128}")
 BUCKETS_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 _KNOWN_METHODS = {"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"}
-
-
-class HasAddress(Protocol):
-    @property
-    def address(self) -> str: ...
-
-
-class LoggedRequest(Protocol):
-    """The parts of a request that are logged."""
-
-    @property
-    def method(self) -> str: ...
-
-    @property
-    def path(self) -> bytes: ...
-
-    @property
-    def client(self) -> HasAddress: ...
 
 
 class _Series(NamedTuple):
@@ -86,11 +61,19 @@ class RequestMetrics:
         return os.urandom(8).hex().encode()
 
     def record_request(
-        self, request: LoggedRequest, template: str, status: int, started: float, request_id: bytes, username: str
+        self,
+        method: str,
+        path: bytes,
+        template: str,
+        status: int,
+        started: float,
+        request_id: bytes,
+        client_address: str,
+        username: str,
     ) -> None:
         """Count and log a request: counted by path template, which limits the number of series; logged by path."""
         seconds = perf_counter() - started
-        self.count_request(request.method, template, status, seconds)
+        self.count_request(method, template, status, seconds)
         if self._access_log_enabled:
             write_log_line(
                 {
@@ -98,11 +81,11 @@ class RequestMetrics:
                     "level": "info",
                     "event": "request",
                     "request_id": request_id.decode("latin-1"),
-                    "method": request.method,
-                    "path": request.path.decode("latin-1"),
+                    "method": method,
+                    "path": path.decode("latin-1"),
                     "status": status,
                     "ms": round(seconds * 1000, 2),
-                    "client": request.client.address,
+                    "client": client_address,
                     "user": username,
                 }
             )
@@ -137,73 +120,3 @@ class _ReadyCollector(Collector):
     def collect(self) -> Iterable[Metric]:
         text = "Whether the database can be used: 1, or 0."
         return [GaugeMetricFamily("fieldgate_ready", text, float(self._is_ready))]
-
-
-class JSONFormatter(logging.Formatter):
-    """Formats log records as JSON lines."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Any] = {
-            "time": datetime.now(UTC),
-            "level": record.levelname.lower(),
-            "event": record.getMessage(),
-            "logger": record.name,
-        }
-        for name in ("request_id", "path"):
-            if hasattr(record, name):
-                line[name] = getattr(record, name)
-        if record.exc_info:
-            line["trace"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(line).decode()
-
-
-# Libraries that log every step; lines of httpcore would contain request headers.
-QUIET_LOGGERS = ("_granian", "aiosqlite", "httpcore")
-# Logs a traceback for each attempt to connect during an outage, which has its own line in the log.
-_RETRYING_LOGGER = "asyncpg.pool"
-
-
-def logging_config(level: str) -> dict[str, Any]:
-    """Configuration of `logging`: everything as JSON lines on standard error."""
-    return {
-        "version": 1,
-        "disable_existing_loggers": False,
-        "formatters": {"json": {"()": JSONFormatter}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "stream": "ext://sys.stderr"}},
-        "root": {"level": level.upper(), "handlers": ["stderr"]},
-        "loggers": {**{name: {"level": "WARNING"} for name in QUIET_LOGGERS}, _RETRYING_LOGGER: {"level": "ERROR"}},
-    }
-
-
-def write_log_line(line: Mapping[str, Any]) -> None:
-    """Write a line at once, so that lines of several processes do not mix."""
-    sys.stderr.buffer.write(msgspec.json.encode(line) + b"\n")
-    sys.stderr.buffer.flush()
-
-
-FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # read by prometheus-client, when it is imported
-FOLDER_PREFIX = "fieldgate-metrics-"
-_MIN_AGE_SECONDS = 60  # a server that is starting may not have locked its folder yet
-
-
-def create_metrics_folder() -> Path:
-    """Create a folder for this server, locked until it ends, and delete those of servers that were killed."""
-    for other in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
-        with suppress(OSError):  # in use, or not ours
-            _delete_stale(other)
-    folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)  # stays open: the kernel releases the lock at the end
-    fcntl.flock(descriptor, fcntl.LOCK_SH)
-    os.environ[FOLDER_VARIABLE] = str(folder)
-    return folder
-
-
-def _delete_stale(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        status = os.fstat(descriptor)
-        if status.st_uid == os.geteuid() and status.st_mtime < time.time() - _MIN_AGE_SECONDS:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder)  # follows no links
-    finally:
-        os.close(descriptor)

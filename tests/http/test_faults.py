@@ -15,7 +15,7 @@ from fieldgate.app import build_app
 from fieldgate.http.health import Health
 from fieldgate.http.operations import Operation, get
 from fieldgate.i18n.messages import Message
-from fieldgate.metrics.requests import JSONFormatter
+from fieldgate.metrics.access_log import JSONFormatter
 from fieldgate.settings import Settings
 from tests.conftest import BASE_URL, PASSWORD, Service, StartService
 

@@ -13,7 +13,7 @@ import fieldgate.imports
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.imports.messages import localize_messages, serialize_message
-from fieldgate.imports.quoted_values import QUOTED, UNQUOTED, quote_values
+from fieldgate.imports.quoted_values import QUOTED, quote_values
 
 MISSING = Message(
     "There is no list {list} in sheet {sheet}. Add it there, or correct its name here.", list="missing", sheet="choices"
@@ -24,6 +24,8 @@ QUOTES = {
     Language.ARABIC: "«{}»",
     Language.SPANISH: "«{}»",
 }
+# Placeholders of hosts, lists, parts of words, and sentences.
+UNQUOTED = {"choices", "host", "hosts", "kind", "languages", "message", "names", "quoted", "reason", "values"}
 FIRST_ISOLATE, END_OF_ISOLATE = "\u2068", "\u2069"
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fieldgate.metrics import requests
-from fieldgate.metrics.requests import FOLDER_PREFIX, FOLDER_VARIABLE, create_metrics_folder
+from fieldgate.metrics import metrics_folder
+from fieldgate.metrics.metrics_folder import FOLDER_PREFIX, FOLDER_VARIABLE, create_metrics_folder
 from tests.processes import ServerProcess, descendants, wait_for_exit
 
 
@@ -15,7 +15,7 @@ from tests.processes import ServerProcess, descendants, wait_for_exit
 def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder for temporary files in which everything is old."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(requests, "_MIN_AGE_SECONDS", -60)
+    monkeypatch.setattr(metrics_folder, "_MIN_AGE_SECONDS", -60)
     monkeypatch.setenv(FOLDER_VARIABLE, "")
     return tmp_path
 
@@ -51,7 +51,7 @@ def test_links_are_not_followed(parent: Path) -> None:
 
 
 def test_folder_that_is_new_stays(parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requests, "_MIN_AGE_SECONDS", 60)
+    monkeypatch.setattr(metrics_folder, "_MIN_AGE_SECONDS", 60)
     starting = make_folder(parent, "starting")
     create_metrics_folder()
     assert starting.exists()
