@@ -40,9 +40,13 @@ class Server:
 def run_fieldgate(
     name: str, program: Path, data: Path, core: int, tokens: Mapping[str, str], *, has_import_worker: bool = False
 ) -> Iterator[Server]:
-    """Serve the data of a folder. The import worker would take time from the same core."""
+    """Serve the data of a folder. The import worker would take time from the same core.
+
+    It runs in the data folder: in this checkout, `python -m fieldgate worker` of a baseline would run our code.
+    """
     more = [] if has_import_worker else ["--no-worker"]
-    with _run([program, "serve", "--data", data, *more], core) as (port, pid):
+    data = data.absolute()
+    with _run([program, "serve", "--data", data, *more], core, working_folder=data) as (port, pid):
         yield Server(name, port, pid, tokens)
 
 
@@ -91,7 +95,10 @@ def resident_megabytes(pid: int) -> float:
 
 @contextmanager
 def _run(
-    command: Sequence[object], core: int, environment: Mapping[str, str] | None = None
+    command: Sequence[object],
+    core: int,
+    environment: Mapping[str, str] | None = None,
+    working_folder: Path = CHECKOUT,
 ) -> Iterator[tuple[int, int]]:
     """Run a server during the block. Yields its port and its process id once it sends the first page of events.
 
@@ -103,7 +110,7 @@ def _run(
         port = listener.getsockname()[1]
     process = subprocess.Popen(
         [str(word) for word in (*command, "--host", "127.0.0.1", "--port", port)],
-        cwd=CHECKOUT,
+        cwd=working_folder,
         env={**os.environ, **(environment or {})},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -1,6 +1,7 @@
 """Handler arguments: each parameter gets its value by type or by name."""
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any, NewType, Protocol
 
 import msgspec
@@ -52,14 +53,14 @@ class HandlerContext(msgspec.Struct):
 ParameterResolver = Callable[[HandlerContext], Any]
 
 _RESOLVERS_BY_TYPE: dict[Any, ParameterResolver] = {
-    PageRequest: lambda context: context.request.page,
-    Language: lambda context: context.request.language,
-    BaseURL: lambda context: context.request.base_url,
-    ParsedRequest: lambda context: context.request,
-    Caller: lambda context: context.caller,
-    User: lambda context: context.caller,
-    ClientAddress: lambda context: context.client,
-    SeenVersions: lambda context: context.versions,
+    PageRequest: attrgetter("request.page"),
+    Language: attrgetter("request.language"),
+    BaseURL: attrgetter("request.base_url"),
+    ParsedRequest: attrgetter("request"),
+    Caller: attrgetter("caller"),
+    User: attrgetter("caller"),
+    ClientAddress: attrgetter("client"),
+    SeenVersions: attrgetter("versions"),
     HandlerContext: lambda context: context,
 }
 
@@ -75,9 +76,9 @@ def _resolve_parameter(
     operation: Operation, name: str, kind: Any, services: Mapping[type, object]
 ) -> ParameterResolver:
     if name == "query":
-        return lambda context: context.request.query
+        return attrgetter("request.query")
     if name == "body":
-        return lambda context: context.body
+        return attrgetter("body")
     if f"{{{name}}}" in operation.route.path:
         return lambda context: context.request.path_values[name]
     if kind in _RESOLVERS_BY_TYPE:
@@ -93,7 +94,7 @@ def _check_cacheable(operation: Operation) -> None:
     One that only changes with a release is also shared between addresses with different unknown parameters.
     """
     personal = {HandlerContext, ClientAddress} & set(operation.parameters.values())
-    if operation.is_shared:
+    if operation.caching.is_shared:
         personal |= {ParsedRequest} & set(operation.parameters.values())
     if operation.route.method != "GET" or personal:
         raise LookupError(f"{operation.name}: a cached response cannot depend on {personal or operation.route.method}")

@@ -119,11 +119,7 @@ class ResponseSpec(msgspec.Struct, frozen=True, kw_only=True):
     alternate_media_type: str
     schema: Mapping[str, Any]
     headers: tuple[str, ...]
-
-    @property
-    def is_negotiated(self) -> bool:
-        """Whether the caller chooses the format."""
-        return self.kind is not ResponseKind.RAW or len(self.formats) > 1
+    is_negotiated: bool  # whether the caller chooses the format
 
     @property
     def media_types(self) -> list[str]:
@@ -147,6 +143,7 @@ class CachePolicy(msgspec.Struct, frozen=True, kw_only=True):
     strict_freshness: bool
     no_store: bool
     is_cacheable: bool  # whether the response cache may hold responses
+    is_shared: bool  # whether responses depend on nothing but what the handler gets, and only change with a release
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,11 +171,6 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     rate_cost: float  # how much of a rate limit a request uses; 0: it is not limited
     is_simple_page: bool
     writes: bool
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether responses depend on nothing but what the handler gets, and only change with a release."""
-        return self.caching.depends_on == () and self.response.kind is not ResponseKind.RAW
 
     @property
     def name(self) -> str:
@@ -283,7 +275,7 @@ def operation(
             ),
             body=_request_body(parameters.get("body"), options),
             response=_response_spec(response_kind, options),
-            caching=_cache_policy(parameters, options),
+            caching=_cache_policy(response_kind, parameters, options),
             description=_description(options),
             rate_cost=options.get("rate_cost", 1.0),
             is_simple_page=options.get("is_simple_page", False),
@@ -352,6 +344,7 @@ def _body_kind(annotation: Any) -> BodyKind:
 
 
 def _response_spec(kind: ResponseKind, options: OperationOptions) -> ResponseSpec:
+    formats = options.get("formats", JSON_OR_HTML)
     return ResponseSpec(
         kind=kind,
         type=options.get("response"),
@@ -359,16 +352,17 @@ def _response_spec(kind: ResponseKind, options: OperationOptions) -> ResponseSpe
         refusal_type=options.get("refusal"),
         error_types=options.get("error_types", {}),
         status=options.get("status", 200),
-        formats=options.get("formats", JSON_OR_HTML),
+        formats=formats,
         format_types=options.get("format_types", {}),
         media_type=options.get("media_type", ""),
         alternate_media_type=options.get("alternate_media_type", ""),
         schema=options.get("schema", {}),
         headers=options.get("response_headers", ()),
+        is_negotiated=kind is not ResponseKind.RAW or len(formats) > 1,
     )
 
 
-def _cache_policy(parameters: Mapping[str, Any], options: OperationOptions) -> CachePolicy:
+def _cache_policy(kind: ResponseKind, parameters: Mapping[str, Any], options: OperationOptions) -> CachePolicy:
     depends_on, audience_key = options.get("depends_on"), options.get("audience_key")
     depends_on_caller = Caller in parameters.values() or User in parameters.values()
     return CachePolicy(
@@ -378,6 +372,7 @@ def _cache_policy(parameters: Mapping[str, Any], options: OperationOptions) -> C
         strict_freshness=options.get("strict_freshness", False),
         no_store=options.get("no_store", False),
         is_cacheable=depends_on is not None and (not depends_on_caller or audience_key is not None),
+        is_shared=depends_on == () and kind is not ResponseKind.RAW,
     )
 
 

@@ -112,6 +112,7 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
     page = parse_page(given) if operation.response.kind is ResponseKind.LIST else PageRequest()
     query = parse_struct(operation.query_type, given, blank_is_absent=True) if operation.query_type else None
     common = (head.base_url.url, path, language.value, chosen.query_value, encoding, is_strict)
+    shared = (common, given.get("format", ""), page, query, unknown) if operation.caching.is_shared else ()
     return ParsedRequest(
         language=language,
         format=chosen,
@@ -125,12 +126,12 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
         page=page,
         query=query,
         cache_key=_pack((common, given)),
-        shared_key=_shared_key(common, given.get("format", ""), page, query, unknown) if operation.is_shared else b"",
+        shared_key=_shared_key(shared) if shared else b"",
         extra_cost=extra_cost(operation, chosen, page),
     )
 
 
-def _shared_key(*parts: object) -> bytes:
+def _shared_key(parts: tuple[object, ...]) -> bytes:
     try:
         return _pack(parts)
     except OverflowError:  # an id with too many digits, which no record has

@@ -101,3 +101,22 @@ async def test_list_order_is_total(start: StartService, database_url: str) -> No
                 walked += [record["uid"] for record in page["results"]]
                 url = page["next"]
             assert sorted(walked) == sorted(each.uid for each in world.assets)
+
+
+@pytest.mark.parametrize("how", ["directly", "by its collection", "with the owner of its collection"])
+async def test_disabled_users_do_not_count_as_sharing(start: StartService, database_url: str, how: str) -> None:
+    async with start(database_url=database_url) as service:
+        world = PermissionWorld(service)
+        owner, other = await world.create_user(), await world.create_user()
+        collection = await world.create_asset(other if "owner" in how else owner, "collection")
+        form = await world.create_asset(owner, "survey", collection)
+        if "owner" not in how:
+            await world.grant(other, form if how == "directly" else collection, "view_asset")
+        statuses = []
+        for change in (None, world.disable, world.enable):
+            if change is not None:
+                await change(other)
+            status = (await service.get(form.path, headers=owner.headers)).json()["status"]
+            assert (form.uid in await uids(world, owner, "status=private")) == (status == "private")
+            statuses.append(status)
+        assert statuses == ["shared", "private", "shared"]
