@@ -4,6 +4,7 @@ page = await lists.load(caller, AssetSearch(asset_type="survey"), PageRequest(50
 page.count, page.rows
 """
 
+from array import array
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -35,13 +36,16 @@ from fieldgate.assets.search_query import SearchExpression
 from fieldgate.assets.search_sql import SearchCompiler
 from fieldgate.assets.store import TOPIC, is_newest_version
 from fieldgate.assets.tables import assets, assignments, versions
-from fieldgate.db import Database, PreparedQuery, in_bound_list, paginate
+from fieldgate.cache import BoundedCache
+from fieldgate.db import Database, PreparedQuery, in_bound_list
 from fieldgate.db.tables import topic_versions
 from fieldgate.identity import Caller
 from fieldgate.pagination import PageRequest
 
 # Everything that a list of assets shows or depends on is written together with one of their versions.
 LIST_TOPICS = (TOPIC, ACCOUNTS_TOPIC)
+
+MAX_ID_CACHE_BYTES = 8 * 1024 * 1024
 
 
 class AssetSearch(msgspec.Struct, frozen=True):
@@ -265,8 +269,12 @@ class AssetPage(msgspec.Struct, frozen=True):
 
 
 class AssetLists:
+    """Lists of assets. The ids of a list are remembered until the next write, for those who read all of its pages."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
+        # By user and search: the data versions that the ids were read at, and the ids in order.
+        self._ids = BoundedCache[tuple[int, AssetSearch], tuple[tuple[int, int], "array[int]"]](MAX_ID_CACHE_BYTES)
 
     @cached_property
     def _rows(self) -> PreparedQuery:
@@ -274,16 +282,29 @@ class AssetLists:
 
     async def load(self, caller: Caller, search: AssetSearch, page: PageRequest) -> AssetPage:
         """Return the number of assets in a caller's list, and those of a page, without their contents."""
-        query = listed_ids(caller, search, is_sqlite=self._database.is_sqlite)
+        user_id, wanted = effective_user_id(caller), slice(page.offset, page.offset + page.limit)
+        known_versions, ids = self._ids.get((user_id, search)) or (None, array("q"))
+        if known_versions is not None:
+            found = _asset_page(ids, wanted, await self._rows.all(ids=ids[wanted].tolist(), user_id=user_id))
+            if found.versions == known_versions:
+                return found
+        query = listed_ids(caller, search, is_sqlite=self._database.is_sqlite).order_by(*list_order(search))
         async with self._database.read_transaction() as connection:
             if search.expression is not None:
                 # Each form of an expression is a new statement of up to 400 KB: keep it out of SQLAlchemy's cache.
                 await connection.execution_options(compiled_cache=None)
-            count, found = await paginate(connection, query, page, order_by=list_order(search))
-            ids = [row.id for row in found]
-            user_id = effective_user_id(caller)
-            rows = await connection.run_sync(self._rows.execute, ids=ids, user_id=user_id)
-        head = PageHead._make(rows[0][:_HEAD_LENGTH])
-        by_id = {row[_HEAD_LENGTH]: ListedAsset._make(row[_HEAD_LENGTH:]) for row in rows}
-        versions = head.assets_version or 0, head.accounts_version or 0
-        return AssetPage(count, [by_id[id_] for id_ in ids], versions, head.username or "", head.disabled_at is None)
+            ids = array("q", (await connection.execute(query)).scalars())
+            rows = await connection.run_sync(self._rows.execute, ids=ids[wanted].tolist(), user_id=user_id)
+        found = _asset_page(ids, wanted, rows)
+        if search.expression is None:
+            self._ids.put((user_id, search), (found.versions, ids), size=len(ids) * ids.itemsize + 256)
+        return found
+
+
+def _asset_page(ids: Sequence[int], wanted: slice, rows: Sequence[Sequence[Any]]) -> AssetPage:
+    """Make a page of the ids of a list and the rows of `page_query`. An asset that was deleted since is left out."""
+    head = PageHead._make(rows[0][:_HEAD_LENGTH])
+    by_id = {row[_HEAD_LENGTH]: ListedAsset._make(row[_HEAD_LENGTH:]) for row in rows}
+    versions = head.assets_version or 0, head.accounts_version or 0
+    found = [by_id[id_] for id_ in ids[wanted] if id_ in by_id]
+    return AssetPage(len(ids), found, versions, head.username or "", head.disabled_at is None)

@@ -45,22 +45,15 @@ def _listed_ids(user_id: int, status: str | None) -> Select[Any] | CompoundSelec
 
 def collection_is_visible(collection: FromClause, user_id: int) -> ColumnElement[bool]:
     """Whether a user can view a collection. Collections are not nested."""
-    given = assignments.alias()
-    is_granted = _exists(
-        given,
-        given.c.asset_id == collection.c.id,
-        given.c.user_id.in_([user_id, PUBLIC_USER_ID]),
-        given.c.permission == VIEW,
-        not_(given.c.is_denied),
-    )
-    return or_(collection.c.owner_id == user_id, is_granted)
+    granted = (_is_granted(collection.c.id, each, VIEW) for each in (user_id, PUBLIC_USER_ID))
+    return or_(collection.c.owner_id == user_id, *granted)
 
 
 def sharing_status() -> ColumnElement[str]:
     """Return `private`, `shared`, `public` or `public-discoverable` as an expression on `assets`."""
     return case(
-        (_is_granted_to_public(DISCOVER), DISCOVERABLE),
-        (or_(_is_granted_to_public(VIEW), _is_inherited_by_public()), PUBLIC),
+        (_is_granted(assets.c.id, PUBLIC_USER_ID, DISCOVER), DISCOVERABLE),
+        (or_(_is_granted(assets.c.id, PUBLIC_USER_ID, VIEW), _is_inherited_by_public()), PUBLIC),
         (is_shared(), SHARED),
         else_=PRIVATE,
     )
@@ -127,27 +120,8 @@ def _is_denied(asset: FromClause, user_id: Any) -> ColumnElement[bool]:
 # Parts of `sharing_status`
 
 
-def _is_granted_to_public(permission: str) -> ColumnElement[bool]:
-    given = assignments.alias()
-    return _exists(
-        given,
-        given.c.asset_id == assets.c.id,
-        given.c.user_id == PUBLIC_USER_ID,
-        given.c.permission == permission,
-        not_(given.c.is_denied),
-    )
-
-
 def _is_inherited_by_public() -> ColumnElement[bool]:
-    given = assignments.alias()
-    return _exists(
-        given,
-        given.c.asset_id == assets.c.parent_id,
-        given.c.user_id == PUBLIC_USER_ID,
-        given.c.permission == VIEW,
-        not_(given.c.is_denied),
-        not_(_is_denied(assets, PUBLIC_USER_ID)),
-    )
+    return and_(_is_granted(assets.c.parent_id, PUBLIC_USER_ID, VIEW), not_(_is_denied(assets, PUBLIC_USER_ID)))
 
 
 def _is_shared_directly() -> ColumnElement[bool]:
@@ -183,6 +157,17 @@ def _is_shared_with_collection_owner() -> ColumnElement[bool]:
         collections.c.owner_id != assets.c.owner_id,
         not_(_is_denied(assets, collections.c.owner_id)),
         _is_active(collections.c.owner_id),
+    )
+
+
+def _is_granted(asset_id: ColumnElement[int], user_id: int, permission: str) -> ColumnElement[bool]:
+    given = assignments.alias()
+    return _exists(
+        given,
+        given.c.asset_id == asset_id,
+        given.c.user_id == user_id,
+        given.c.permission == permission,
+        not_(given.c.is_denied),
     )
 
 
