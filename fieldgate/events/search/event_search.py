@@ -57,17 +57,21 @@ _sql_filter_values = attrgetter(*SQL_FILTERS)
 
 
 class SingleFlightCache(Generic[Value]):
-    """Caches results and computes each only once, however many callers wait for it."""
+    """Caches results and computes each only once, however many callers wait for it.
+
+    Who waits for a computation that turns out to be stale does its own: it may have a snapshot, unlike the first one.
+    """
 
     def __init__(self, max_entries: int) -> None:
         self._futures = BoundedCache[object, asyncio.Future[Value]](max_entries)
 
     async def get(self, key: object, make: Callable[[], Awaitable[Value]]) -> Value:
-        future = self._futures.get(key)
-        if future is None:
-            future = asyncio.ensure_future(make())
-            self._futures.put(key, future)
-            future.add_done_callback(lambda done: self._discard_failed(key, done))
+        if (begun := self._futures.get(key)) is not None:
+            with suppress(StaleIndex):
+                return await asyncio.shield(begun)
+        future = asyncio.ensure_future(make())
+        self._futures.put(key, future)
+        future.add_done_callback(lambda done: self._discard_failed(key, done))
         return await asyncio.shield(future)
 
     def _discard_failed(self, key: object, future: asyncio.Future[Value]) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fieldgate.db import Database, DataVersions
 from fieldgate.events.model import Event
-from fieldgate.events.search.event_search import RECORD_CACHE_BYTES, EventSearch
+from fieldgate.events.search.event_search import RECORD_CACHE_BYTES, EventSearch, SingleFlightCache
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.store import EventStore, StaleIndex
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
@@ -152,3 +152,24 @@ async def test_answers_are_consistent_while_another_process_writes(database: Dat
     assert len(seen) > 2, "it did not only see the end"
     await events.stop()
     await changes.stop()
+
+
+async def test_waiting_caller_does_not_get_the_stale_index_of_another() -> None:
+    """The first caller has no snapshot and is overtaken by a write; the second one has a snapshot, and is answered."""
+    cache, is_overtaken = SingleFlightCache[str](4), asyncio.Event()
+
+    async def without_snapshot() -> str:
+        await is_overtaken.wait()
+        raise StaleIndex
+
+    async def with_snapshot() -> str:
+        return "ranks"
+
+    first = asyncio.create_task(cache.get("name", without_snapshot))
+    second = asyncio.create_task(cache.get("name", with_snapshot))
+    await asyncio.sleep(0)  # both have begun
+    is_overtaken.set()
+    assert await second == "ranks"
+    with pytest.raises(StaleIndex):
+        await first
+    assert await cache.get("name", without_snapshot) == "ranks"

@@ -24,6 +24,7 @@ from fieldgate.events.tables import sources
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.settings import Settings
 from tests.conftest import BASE_URL, Service, run_service
+from tests.databases import address_of
 from tests.events.event_service import EVENTS, make_event
 from tests.events.sync.go_server import GoServer
 
@@ -122,8 +123,7 @@ def _short_retry_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def serve(database: Database) -> AsyncIterator[Service]:
     """Serve the synchronized database."""
-    address = database.url.set(drivername=database.url.get_backend_name()).render_as_string(hide_password=False)
-    async with run_service(Settings(database_url=address, access_log=False)) as service:
+    async with run_service(Settings(database_url=address_of(database), access_log=False)) as service:
         yield service
 
 
