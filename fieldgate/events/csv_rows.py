@@ -16,6 +16,7 @@ import msgspec
 from fieldgate.events.document_templates import (
     COUNTRIES,
     DISASTER_TYPE,
+    REGIONS,
     SEVERITY,
     appeals_newest_first,
     key_placeholder,
@@ -24,13 +25,29 @@ from fieldgate.events.document_templates import (
     text_placeholder,
     translations_in_order,
 )
+from fieldgate.events.facets import event_figures
 from fieldgate.events.model import Event, Visibility
 from fieldgate.events.plain_text import to_plain_text
 from fieldgate.http.response.csv_safe import CSVCell, encode_cells
 from fieldgate.i18n.localized_text import LocalizedText
+from fieldgate.i18n.messages import Message
 
-# Columns of CSV and XLSX files, in alphabetical order as in the live system, with their HXL hashtags (Humanitarian
-# Exchange Language 1.1). An event is a `#crisis`, its type the `#cause`. `+list` marks cells with several values.
+# Figures of field reports; each can come from the society itself, the government and other sources.
+REPORT_FIGURES = {
+    "num_affected": Message("Affected"),
+    "num_potentially_affected": Message("Potentially affected"),
+    "num_highest_risk": Message("At highest risk"),
+    "num_dead": Message("Dead"),
+    "num_injured": Message("Injured"),
+    "num_missing": Message("Missing"),
+    "num_displaced": Message("Displaced"),
+    "num_assisted": Message("Assisted"),
+}
+FIGURE_SOURCES = ("", "gov_", "other_")
+
+# Columns of CSV files, with their HXL hashtags (Humanitarian Exchange Language 1.1): those of the live system in its
+# alphabetical order, then our own. An event is a `#crisis`, its type the `#cause`. `+list` marks cells with several
+# values.
 HXL_HASHTAGS = {
     "appeals.id": "#meta+appeal+id+list",
     "auto_generated": "#meta+auto",
@@ -59,23 +76,37 @@ HXL_HASHTAGS = {
     "slug": "#meta+slug",
     "summary": "#description+crisis",
     "updated_at": "#date+updated",
+    "appeals.count": "#meta+appeal+num",
+    "amount_requested": "#value+chf+funding+required",
+    "amount_funded": "#value+chf+funding+received",
+    "regions.id": "#region+id+list",
+    "regions.name": "#region+list+name",
+    "field_reports.num_affected": "#affected+reported",
+    "field_reports.num_potentially_affected": "#affected+potentially+reported",
+    "field_reports.num_highest_risk": "#affected+highest_risk+reported",
+    "field_reports.num_dead": "#affected+killed+reported",
+    "field_reports.num_injured": "#affected+injured+reported",
+    "field_reports.num_missing": "#affected+missing+reported",
+    "field_reports.num_displaced": "#affected+displaced+reported",
+    "field_reports.num_assisted": "#reached+reported",
 }
 COLUMNS = tuple(HXL_HASHTAGS)
 HASHTAG_ROW = tuple(HXL_HASHTAGS.values())
-NUMBER_COLUMNS = frozenset(("dtype.id", "id", "ifrc_severity_level", "num_affected", "parent_event"))
 
 ESCAPE = b"\x1a"
 _mark = re.compile(rb"[\x03-\x08\x0b\x0e\x0f\x1a]")
-_NO_COUNTRIES, _NO_TYPE = encode_cells(*[None] * 5), encode_cells(*[None] * 4)
+_NO_COUNTRIES, _NO_TYPE, _NO_REGIONS = (encode_cells(*[None] * count) for count in (5, 4, 2))
+_NO_FIGURES = encode_cells(*[None] * len(REPORT_FIGURES))
 
 
 def build_row_template(event: Event) -> bytes:
     """The template of the row with `COLUMNS` and the end of the line."""
     names = translations_in_order(event.name, event.original_language)
     summaries = translations_in_order(event.summary, event.original_language)
+    country_ids = ",".join(map(str, sorted(event.countries)))
     cells = (
         encode_cells(join_values(appeal.id for appeal in appeals_newest_first(event)), str(event.auto_generated)),
-        key_placeholder(COUNTRIES + ",".join(map(str, sorted(event.countries)))) if event.countries else _NO_COUNTRIES,
+        key_placeholder(COUNTRIES + country_ids) if country_ids else _NO_COUNTRIES,
         encode_cells(_timestamp(event.created_at), _timestamp(event.disaster_start_date)),
         _NO_TYPE if event.dtype is None else key_placeholder(f"{DISASTER_TYPE}{event.dtype}"),
         _report_ids(event),
@@ -87,7 +118,9 @@ def build_row_template(event: Event) -> bytes:
         _localized(names),
         text_cells(event.num_affected, event.parent_event, event.slug),
         _localized({code: to_plain_text(text) for code, text in summaries.items()}),
-        encode_cells(_timestamp(event.updated_at)),
+        encode_cells(_timestamp(event.updated_at), *_appeal_figures(event)),
+        key_placeholder(REGIONS + country_ids) if country_ids else _NO_REGIONS,
+        _report_figures(event),
     )
     return b",".join(cells) + b"\r\n"
 
@@ -114,14 +147,49 @@ def _localized(translations: LocalizedText) -> bytes:
     return text_placeholder({code: text_cells(text) for code, text in translations.items()})
 
 
+def _appeal_figures(event: Event) -> tuple[int, float | None, float | None]:
+    """The number of appeals and their amounts, which are unknown if there is none."""
+    if not event.appeals:
+        return 0, None, None
+    figures = event_figures(event)
+    return len(event.appeals), _francs(figures.requested_cents), _francs(figures.funded_cents)
+
+
+def _francs(cents: int) -> float:
+    return cents / 100 if cents % 100 else cents // 100
+
+
 def _report_ids(event: Event) -> bytes:
     reports = reports_newest_first(event.field_reports)
     ids = [b"%d" % report.id for report in reports]
     if all(report.visibility == Visibility.PUBLIC for report in reports):
-        return join_ids(ids)
+        return join_report_cells(ids)
     return reports_placeholder(reports, ids)
 
 
-def join_ids(ids: Sequence[bytes]) -> bytes:
-    """The cell of ids."""
-    return encode_cells(b", ".join(ids).decode())
+def _report_figures(event: Event) -> bytes:
+    """Each figure of the newest report that states it."""
+    reports = reports_newest_first(event.field_reports)
+    figures = [encode_cells(*[stated_figure(report, name) for name in REPORT_FIGURES]) for report in reports]
+    if all(report.visibility == Visibility.PUBLIC for report in reports):
+        return join_report_cells([_NO_FIGURES, *figures])
+    return reports_placeholder(reports, figures, for_all=_NO_FIGURES)
+
+
+def stated_figure(report: object, name: str) -> int | None:
+    """A figure of a report: that of the society itself, or else of the government or of other sources."""
+    stated = (getattr(report, source + name) for source in FIGURE_SOURCES)
+    return next((number for number in stated if number is not None), None)
+
+
+def newest_figure(newest_first: Iterable[object], name: str) -> int | None:
+    stated = (stated_figure(report, name) for report in newest_first)
+    return next((number for number in stated if number is not None), None)
+
+
+def join_report_cells(cells: Sequence[bytes]) -> bytes:
+    """One cell with the ids of reports; or the cells of figures, each the first that is stated."""
+    if cells and b"," in cells[0]:
+        columns = zip(*[row.split(b",") for row in cells], strict=True)
+        return b",".join([next(filter(None, column), b"") for column in columns])
+    return encode_cells(b", ".join(cells).decode())

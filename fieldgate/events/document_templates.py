@@ -34,7 +34,7 @@ REPORTS_START, REPORT_SEPARATOR, CONDITION_END, REPORTS_END = b"\x06", b"\x08", 
 PERSONS_START, PERSONS_END = b"\x0e", b"\x0f"
 
 # The first character of a placeholder says what it stands for. Part of the stored format.
-COUNTRIES, DISASTER_TYPE, SEVERITY = "c", "d", "s"
+COUNTRIES, DISASTER_TYPE, SEVERITY, REGIONS = "c", "d", "s", "r"
 _APPEAL_TYPE, _APPEAL_STATUS, _VISIBILITY, _EPI_SOURCE = "t", "u", "v", "e"
 
 LABELS: dict[str, tuple[Message, ...]] = {
@@ -215,9 +215,10 @@ def _report_records(reports: Sequence[FieldReport], *, is_detail: bool) -> Any:
     return msgspec.Raw(reports_placeholder(newest_first, map(_encode, records)))
 
 
-def reports_placeholder(reports: Iterable[FieldReport], contents: Iterable[bytes]) -> bytes:
-    """Field reports, each after the condition for seeing it."""
-    guarded = [
+def reports_placeholder(reports: Iterable[FieldReport], contents: Iterable[bytes], for_all: bytes = b"") -> bytes:
+    """Field reports, each after the condition for seeing it. `for_all` is seen by everybody, before them."""
+    guarded = [b"%d:%s%s" % (Visibility.PUBLIC, CONDITION_END, for_all)] if for_all else []
+    guarded += [
         b"%d:%s%s%s" % (report.visibility, ",".join(map(str, report.countries)).encode(), CONDITION_END, content)
         for report, content in zip(reports, contents, strict=True)
     ]

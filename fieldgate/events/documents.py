@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.events.csv_rows import ESCAPE, build_row_template, join_ids, join_values, text_cells
+from fieldgate.events.csv_rows import ESCAPE, build_row_template, join_report_cells, join_values, text_cells
 from fieldgate.events.document_templates import (
     CODE_END,
     CONDITION_END,
@@ -22,6 +22,7 @@ from fieldgate.events.document_templates import (
     MAX_CACHED_TEXTS,
     PERSONS_END,
     PERSONS_START,
+    REGIONS,
     REPORT_SEPARATOR,
     REPORTS_END,
     REPORTS_START,
@@ -39,6 +40,7 @@ from fieldgate.http.response.csv_safe import encode_cells
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.reference.reference_data import ReferenceData
+from fieldgate.reference.regions import REGION_NAMES
 
 RECORD_OVERHEAD_BYTES = 256  # of memory per record, beside its own bytes
 
@@ -147,7 +149,7 @@ class RowRenderer:
     """Renders row templates in one language, with one state of the reference data."""
 
     def __init__(self, reference_data: ReferenceData, language: Language) -> None:
-        self._templates = TemplateRenderer(reference_data, language, _look_up_cells, join_ids)
+        self._templates = TemplateRenderer(reference_data, language, _look_up_cells, join_report_cells)
 
     def render(self, template: bytes, scope: ViewerScope) -> bytes:
         """The row, or rows, as a caller may see them."""
@@ -162,6 +164,10 @@ def _look_up_cells(reference_data: ReferenceData, language: Language, key: bytes
         countries = _decode_countries(reference_data.countries_json(language, map(int, value.split(","))))
         columns = [[getattr(each, name) for each in countries] for name in CountryFields.__struct_fields__]
         return text_cells(*map(join_values, columns))
+    if kind == REGIONS:
+        known = [reference_data.countries.get(int(id_)) for id_ in value.split(",")]
+        regions = sorted({country.region for country in known if country and country.region in REGION_NAMES})
+        return text_cells(join_values(regions), join_values(translate(REGION_NAMES[id_], language) for id_ in regions))
     if kind == DISASTER_TYPE:
         dtype = _decode_type(reference_data.type_json(language, int(value)))
         original = dtype.translation_module_original_language

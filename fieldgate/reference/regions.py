@@ -23,6 +23,7 @@ REGIONS = (
     Region(3, Message("Europe")),
     Region(4, Message("Middle East & North Africa")),
 )
+REGION_NAMES = {region.id: region.name for region in REGIONS}
 
 
 @cache

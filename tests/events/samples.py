@@ -45,6 +45,9 @@ reports = st.builds(
     countries=st.lists(st.sampled_from(COUNTRIES), max_size=2, unique=True).map(tuple),
     contacts=st.lists(persons, max_size=1).map(tuple),
     num_affected=st.none() | st.integers(0, 9),
+    num_dead=st.none() | st.integers(0, 2),
+    gov_num_dead=st.none() | st.integers(3, 5),
+    other_num_displaced=st.none() | st.integers(0, 9),
     epi_figures_source=st.sampled_from((None, 0, 2)),
     recent_affected=st.integers(0, 6),
 )

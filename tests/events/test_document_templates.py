@@ -65,6 +65,7 @@ REFERENCE_DATA = ReferenceData(
     [
         Country(
             id=number,
+            region=number % 6 if number % 6 < 5 else None,
             iso="=A" if number == 14 else None,
             names={"en": f'"Côte", {number}', "fr": f"-Pays \x03{100 - number}\x03"},
             society_names={"en": "\x04=Society\x1c\x06"},
@@ -88,8 +89,8 @@ def hostile_events(draw: st.DrawFn) -> list[Event]:
     ]
 
 
-def row_of_record(renderer: DocumentRenderer, event: Event, scope: ViewerScope) -> bytes:
-    return encode_csv(to_rows([renderer.templates.render(build_list_template(event), scope)]))
+def row_of_record(renderer: DocumentRenderer, event: Event, scope: ViewerScope, language: Language) -> bytes:
+    return encode_csv(to_rows([renderer.templates.render(build_list_template(event), scope)], language))
 
 
 @given(event_lists(4) | hostile_events())
@@ -98,7 +99,7 @@ def test_rows_are_those_of_the_records(events: list[Event]) -> None:
     for language in Language:
         renderer = DocumentRenderer(REFERENCE_DATA, language)
         for scope in SCOPES:
-            expected = [row_of_record(renderer, event, scope) for event in events]
+            expected = [row_of_record(renderer, event, scope, language) for event in events]
             assert renderer.render(documents, scope, RecordShape.ROW) == expected
             assert renderer.render_joined_rows(documents, scope) == b"".join(expected)
             records = [renderer.templates.render(build_list_template(event), scope) for event in events]

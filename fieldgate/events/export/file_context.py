@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate.errors import Header
+from fieldgate.events.csv_rows import FIGURE_SOURCES, REPORT_FIGURES
 from fieldgate.events.export.filter_words import ascii_file_name, file_name, filter_title
 from fieldgate.events.search.filters import EventFilters, check_filters
 from fieldgate.http.links import encode_query
@@ -74,8 +75,9 @@ async def file_context(request: ParsedRequest, query: FileFilters, reference_dat
 
 def attachment_header(query: FileFilters, context: FileContext, suffix: str, day: date) -> Header:
     """Content-Disposition with a name made from the filter and the date, in the language of the request."""
-    name = file_name(query, context.reference_data, context.language, day)
-    return attachment(name, f".{suffix}", ascii_file_name(query, context.reference_data, day))
+    kind = ("HXL",) if context.with_hashtags else ()
+    name = file_name(query, context.reference_data, context.language, day, *kind)
+    return attachment(name, f".{suffix}", ascii_file_name(query, context.reference_data, day, *kind))
 
 
 class FeedCountry(msgspec.Struct):
@@ -95,6 +97,11 @@ class FeedAppeal(msgspec.Struct):
     amount_funded: float
 
 
+FeedReport = msgspec.defstruct(
+    "FeedReport", [(source + name, int | None, None) for source in FIGURE_SOURCES for name in REPORT_FIGURES]
+)
+
+
 class FeedEvent(msgspec.Struct):
     """The fields of list records that feeds and GeoJSON need; the decoder skips the others."""
 
@@ -104,6 +111,7 @@ class FeedEvent(msgspec.Struct):
     dtype: FeedType | None
     countries: list[FeedCountry]
     appeals: list[FeedAppeal]
+    field_reports: list[FeedReport]  # type: ignore[valid-type]
     num_affected: int | None
     ifrc_severity_level: int
     ifrc_severity_level_display: str

@@ -13,11 +13,9 @@ from fieldgate.http.response.attachment import ascii_name, dated_name
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.reference.reference_data import ReferenceData
-from fieldgate.reference.regions import REGIONS
+from fieldgate.reference.regions import REGION_NAMES
 
 MAX_NAMES = 3  # of one kind; more would not fit
-
-_REGION_NAMES = {region.id: region.name for region in REGIONS}
 
 
 def filter_words(filters: EventFilters, reference_data: ReferenceData, language: Language) -> list[str]:
@@ -29,10 +27,10 @@ def filter_words(filters: EventFilters, reference_data: ReferenceData, language:
     levels += filters.ifrc_severity_level__in
 
     def region_name(id_: int) -> str:
-        return translate(_REGION_NAMES[id_], language)
+        return translate(REGION_NAMES[id_], language)
 
     words = [
-        *_names(filters.regions__in, _REGION_NAMES, region_name),
+        *_names(filters.regions__in, REGION_NAMES, region_name),
         *_names(country_ids, reference_data.countries, lambda id_: reference_data.country_name(language, id_)),
         *_names(type_ids, reference_data.types, lambda id_: reference_data.type_name(language, id_)),
         *_names(levels, (0, 1, 2), lambda level: translate(SEVERITY_NAMES[level], language)),
@@ -53,16 +51,16 @@ def filter_title(filters: EventFilters, reference_data: ReferenceData, language:
     return title + ": " + ", ".join(words) if words else title
 
 
-def file_name(filters: EventFilters, reference_data: ReferenceData, language: Language, day: date) -> str:
-    """The name of a file with what a filter selects, without its suffix."""
+def file_name(filters: EventFilters, reference_data: ReferenceData, language: Language, day: date, *kind: str) -> str:
+    """The name of a file with what a filter selects, without its suffix. `kind` tells apart files of one suffix."""
     return dated_name(
-        [translate(Message("Emergencies"), language), *filter_words(filters, reference_data, language)], day
+        [translate(Message("Emergencies"), language), *kind, *filter_words(filters, reference_data, language)], day
     )
 
 
-def ascii_file_name(filters: EventFilters, reference_data: ReferenceData, day: date) -> str:
+def ascii_file_name(filters: EventFilters, reference_data: ReferenceData, day: date, *kind: str) -> str:
     """The same in English and in ASCII, for clients that know no other names."""
-    return ascii_name(file_name(filters, reference_data, Language.ENGLISH, day))
+    return ascii_name(file_name(filters, reference_data, Language.ENGLISH, day, *kind))
 
 
 def _names(ids: Iterable[int], known: Iterable[int], name: Callable[[int], str]) -> list[str]:

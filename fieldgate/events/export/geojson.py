@@ -9,10 +9,13 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from fieldgate.events.csv_rows import REPORT_FIGURES, newest_figure
 from fieldgate.events.export.file_context import FeedCountry, FeedEvent, FileContext, decode_event
 from fieldgate.events.plain_text import to_plain_text
 from fieldgate.http.negotiation import Format
+from fieldgate.i18n.messages import translate
 from fieldgate.reference.positions import Position, country_position
+from fieldgate.reference.regions import REGION_NAMES
 
 BEGIN = b'{"type":"FeatureCollection","features":[\n'
 SEPARATOR = b",\n"
@@ -27,7 +30,20 @@ class PointGeometry(msgspec.Struct, frozen=True):
     ]
 
 
-class EventProperties(msgspec.Struct, frozen=True, kw_only=True):
+class ReportFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """Figures of field reports: each of the newest report that states it; null if unknown."""
+
+    reported_affected: Annotated[int | None, Meta(description="People affected, by field reports.")]
+    reported_potentially_affected: Annotated[int | None, Meta(description="People potentially affected.")]
+    reported_highest_risk: Annotated[int | None, Meta(description="People at highest risk.")]
+    reported_dead: Annotated[int | None, Meta(description="Dead.")]
+    reported_injured: Annotated[int | None, Meta(description="Injured.")]
+    reported_missing: Annotated[int | None, Meta(description="Missing.")]
+    reported_displaced: Annotated[int | None, Meta(description="Displaced.")]
+    reported_assisted: Annotated[int | None, Meta(description="Assisted.")]
+
+
+class EventProperties(ReportFigures, frozen=True, kw_only=True):
     """An event in one of its countries. Numbers are those of the whole event."""
 
     event: Annotated[int, Meta(description="Id of the event.")]
@@ -35,12 +51,14 @@ class EventProperties(msgspec.Struct, frozen=True, kw_only=True):
     name: Annotated[str, Meta(description="Name of the event.")]
     country: Annotated[str | None, Meta(description="Name of the country.")]
     iso3: Annotated[str | None, Meta(description="Three-letter code of the country.")]
+    region: Annotated[str | None, Meta(description="Name of the country's region.")]
     type: Annotated[str | None, Meta(description="Name of the disaster type.")]
     severity: Annotated[int, Meta(description="0 yellow, 1 orange, 2 red.")]
     severity_name: Annotated[str, Meta(description="Name of the severity level.")]
     start: Annotated[str, Meta(description="Start of the disaster.")]
     updated: Annotated[str, Meta(description="When the event was last changed.")]
     affected: Annotated[int | None, Meta(description="People affected; null if unknown.")]
+    appeals: Annotated[int, Meta(description="Number of its appeals.")]
     amount_requested: Annotated[float, Meta(description="Amount that its appeals request, in Swiss francs.")]
     amount_funded: Annotated[float, Meta(description="Amount received for its appeals, in Swiss francs.")]
     glide: Annotated[str, Meta(description="GLIDE number; empty if unknown.")]
@@ -103,18 +121,23 @@ def _position(country: FeedCountry, context: FileContext) -> Position | None:
 
 
 def _properties(event: FeedEvent, country: FeedCountry | None, summary: str, context: FileContext) -> EventProperties:
+    region = REGION_NAMES.get(country.region) if country and country.region is not None else None
+    figures = {name.replace("num_", "reported_"): newest_figure(event.field_reports, name) for name in REPORT_FIGURES}
     return EventProperties(
+        **figures,
         event=event.id,
         url=context.event_url(event.id),
         name=event.name,
         country=country.name if country else None,
         iso3=country.iso3 if country else None,
+        region=translate(region, context.language) if region else None,
         type=event.dtype.name if event.dtype else None,
         severity=event.ifrc_severity_level,
         severity_name=event.ifrc_severity_level_display,
         start=event.disaster_start_date,
         updated=event.updated_at,
         affected=event.num_affected,
+        appeals=len(event.appeals),
         amount_requested=sum([appeal.amount_requested for appeal in event.appeals]),
         amount_funded=sum([appeal.amount_funded for appeal in event.appeals]),
         glide=event.glide,

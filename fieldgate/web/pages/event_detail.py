@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from babel import Locale
 
+from fieldgate.events.csv_rows import REPORT_FIGURES
 from fieldgate.events.document_templates import VISIBILITY_NAMES
 from fieldgate.events.model import Visibility
 from fieldgate.http.internal_api import InternalAPI
@@ -20,17 +21,6 @@ MAX_SHOWN_REPORTS = 20
 _LINK_SCHEMES = ("http", "https")
 _EMAIL = re.compile(r"[\w.+-]+@[\w.-]+", re.ASCII)
 
-# Figures of a report; each can come from the society itself, the government and other sources.
-_SOURCED_FIGURES = (
-    ("num_affected", Message("Affected")),
-    ("num_potentially_affected", Message("Potentially affected")),
-    ("num_highest_risk", Message("At highest risk")),
-    ("num_dead", Message("Dead")),
-    ("num_injured", Message("Injured")),
-    ("num_missing", Message("Missing")),
-    ("num_displaced", Message("Displaced")),
-    ("num_assisted", Message("Assisted")),
-)
 _SOURCES = (("", Message("Red Cross Red Crescent")), ("gov_", Message("government")), ("other_", Message("others")))
 _OWN_FIGURES = (
     ("epi_cases", Message("Cases")),
@@ -161,7 +151,7 @@ def _to_report(page: Page, report: Any, originals: Mapping[str, Any]) -> dict[st
 def _report_figures(report: Mapping[str, Any], language: Language) -> list[tuple[str, list[tuple[int, str]]]]:
     """Label and numbers, each with its source; without figures that nobody gave."""
     found = []
-    for name, label in _SOURCED_FIGURES:
+    for name, label in REPORT_FIGURES.items():
         given = [(prefix, source) for prefix, source in _SOURCES if report.get(prefix + name) is not None]
         if given:
             # The society's own number needs no source.

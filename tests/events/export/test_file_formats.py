@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from python_calamine import CalamineWorkbook
 
 from fieldgate.events.csv_rows import COLUMNS, HASHTAG_ROW
-from fieldgate.events.model import Appeal, Visibility
+from fieldgate.events.model import Appeal, FieldReport, Visibility
 from fieldgate.events.store import EventStore
 from tests.conftest import Service, StartService
 from tests.events.event_service import INDIA, NEPAL, PATH, START, SUDAN, make_event
@@ -170,8 +171,8 @@ async def test_text_that_becomes_a_formula_without_its_tags(service: Service) ->
     rows = list(csv.DictReader(io.StringIO((await service.get(f"{PATH}?format=csv&id=7")).text)))
     assert (rows[0]["summary"], rows[0]["name"]) == ('\'=HYPERLINK("http://x")', "'＝1+1")
     book = (await service.get(f"{EXPORT}?format=xlsx&id=7")).content
-    table = CalamineWorkbook.from_filelike(io.BytesIO(book)).get_sheet_by_index(0)
-    assert table.to_python()[1][COLUMNS.index("summary")] == '=HYPERLINK("http://x")', "a text, not a formula"
+    header, row = CalamineWorkbook.from_filelike(io.BytesIO(book)).get_sheet_by_index(0).to_python()
+    assert row[header.index("What happened")] == '=HYPERLINK("http://x")', "a text, not a formula"
 
 
 @pytest.mark.parametrize("path", [PATH, EXPORT])
@@ -184,8 +185,39 @@ async def test_csv_has_no_formulas_whatever_it_is_split_at(service: Service, pat
         cells = [cell for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) for cell in row]
         assert not [cell for cell in cells if cell.lstrip()[:1] in {*"=+-@"}], separator
     book = (await service.get(f"{EXPORT}?format=xlsx&id=7")).content
-    row = CalamineWorkbook.from_filelike(io.BytesIO(book)).get_sheet_by_index(0).to_python()[1]
-    assert (row[COLUMNS.index("name")], row[COLUMNS.index("summary")]) == (name, summary), "as it was written"
+    header, row = CalamineWorkbook.from_filelike(io.BytesIO(book)).get_sheet_by_index(0).to_python()
+    assert (row[header.index("Name")], row[header.index("What happened")]) == (name, summary), "as it was written"
+
+
+FIGURES = {
+    "appeals.count": "2", "amount_requested": "150.5", "amount_funded": "100", "regions.name": "Asia Pacific",
+    "field_reports.num_dead": "3", "field_reports.num_affected": "70", "field_reports.num_displaced": "",
+}  # fmt: skip
+
+
+async def test_tables_have_amounts_appeals_regions_and_figures_of_reports(service: Service) -> None:
+    old = FieldReport(
+        id=1, created_at=START, updated_at=START, visibility=Visibility.PUBLIC, num_affected=70, gov_num_dead=2
+    )
+    new = msgspec.structs.replace(old, id=2, created_at=START + timedelta(1), num_affected=None, gov_num_dead=3)
+    hidden = msgspec.structs.replace(new, id=3, created_at=START + timedelta(2), num_displaced=9, visibility=1)
+    appeals = [
+        Appeal(id=1, aid="1", atype=0, status=0, amount_requested=100.5, amount_funded=40),
+        Appeal(id=2, aid="2", atype=1, status=0, amount_requested=50, amount_funded=60),
+    ]
+    event = make_event(7, appeals=tuple(appeals), field_reports=(old, new, hidden))
+    await EventStore(service.database, service.data_versions).upsert([event])
+    [row] = csv.DictReader(io.StringIO((await service.get(f"{EXPORT}?id=7")).text))
+    assert {name: row[name] for name in FIGURES} == FIGURES
+    [without] = csv.DictReader(io.StringIO((await service.get(f"{EXPORT}?id=3")).text))
+    assert [without[name] for name in FIGURES] == ["0", *[""] * (len(FIGURES) - 1)], "unknown is not zero"
+    headers = {"Authorization": f"Token {await service.create_token()}", "Accept-Language": "fr"}
+    [row] = csv.DictReader(io.StringIO((await service.get(f"{EXPORT}?id=7", headers=headers)).text))
+    assert (row["field_reports.num_displaced"], row["regions.name"]) == ("9", "Asie-Pacifique")
+    [feature] = await features(service, f"{EXPORT}?format=geojson&id=7")
+    properties = feature["properties"]
+    assert (properties["appeals"], properties["region"], properties["reported_dead"]) == (2, "Asia Pacific", 3)
+    assert (properties["reported_affected"], properties["reported_displaced"]) == (70, None)
 
 
 async def test_file_name_from_filter_and_date(service: Service) -> None:
@@ -198,6 +230,9 @@ async def test_file_name_from_filter_and_date(service: Service) -> None:
     localized = await service.get(f"{EXPORT}?regions__in=0&format=geojson", headers={"Accept-Language": "ar"})
     disposition = localized.headers["Content-Disposition"]
     assert re.search(r'filename="emergencies-africa-\d{4}-\d\d-\d\d\.geojson"; filename\*=UTF-8\'\'%D8', disposition)
+    for query in ("format=csv&hxl=true", "format=xlsx&hxl=true"):
+        tagged = await service.get(f"{EXPORT}?regions__in=0&{query}")
+        assert 'filename="emergencies-hxl-africa-' in tagged.headers["Content-Disposition"]
     hostile = await service.get(EXPORT, params={"search": 'a"; filename="x.exe\r\nX-Injected: 1'})
     assert "X-Injected" not in hostile.headers
     assert re.match(r'attachment; filename="[a-z0-9.-]+\.csv"; ', hostile.headers["Content-Disposition"])

@@ -2,11 +2,13 @@
 
 import io
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 
 import pytest
+from openpyxl import load_workbook
 from python_calamine import CalamineWorkbook
 
-from fieldgate.events.csv_rows import COLUMNS
+from fieldgate.events.csv_rows import COLUMNS, HASHTAG_ROW
 from fieldgate.events.export import xlsx
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.http.response.csv_safe import CSVCell, encode_csv
@@ -35,12 +37,33 @@ async def write(*rows: Sequence[CSVCell], with_hashtags: bool = False) -> bytes:
 )
 async def test_texts_stay_texts(text: str) -> None:
     book = CalamineWorkbook.from_filelike(io.BytesIO(await write(row_of(name=text, id=7))))
-    [_, row] = book.get_sheet_by_name("events").to_python()
-    assert str(row[COLUMNS.index("name")]).rstrip(" ") == text
-    assert row[COLUMNS.index("id")] == 7
+    [header, row] = book.get_sheet_by_name("events").to_python()
+    assert str(row[header.index("Name")]).rstrip(" ") == text
+    assert row[header.index("Number")] == 7
 
 
 async def test_long_texts_are_cut() -> None:
     book = CalamineWorkbook.from_filelike(io.BytesIO(await write(row_of(name="😀" * MAX_CELL_UNITS))))
-    [_, row] = book.get_sheet_by_name("events").to_python()
-    assert row[COLUMNS.index("name")] == "😀" * (MAX_CELL_UNITS // 2)
+    [header, row] = book.get_sheet_by_name("events").to_python()
+    assert row[header.index("Name")] == "😀" * (MAX_CELL_UNITS // 2)
+
+
+async def test_dates_numbers_and_booleans_are_such() -> None:
+    cells: dict[str, CSVCell] = {
+        "id": 7, "disaster_start_date": "2026-10-31T05:00:00.123456Z", "created_at": "1890-01-01T00:00:00Z",
+        "amount_requested": 1234.5, "num_affected": 12_000, "is_featured": "True", "auto_generated": "False",
+    }  # fmt: skip
+    content = await write(row_of(**cells), with_hashtags=True)
+    sheet = load_workbook(io.BytesIO(content)).active
+    assert sheet is not None
+    header, hashtags, row = ([cell.value for cell in each] for each in sheet.iter_rows(max_row=3))
+    assert sheet.freeze_panes == "A3", "header and hashtags stay in sight"
+    assert header[:6] == ["Number", "Name", "Type", "Countries", "Regions", "Start (UTC)"]
+    assert (set(hashtags), len(hashtags)) == (set(HASHTAG_ROW), len(header))
+    values = dict(zip(header, row, strict=True))
+    assert values["Start (UTC)"] == datetime(2026, 10, 31, 5, 0, 0, 123000)
+    assert values["First reported (UTC)"] == "1890-01-01T00:00:00Z", "Excel has no earlier dates than 1900"
+    assert (values["Requested (CHF)"], values["People affected"]) == (1234.5, 12_000)
+    assert (values["Featured"], values["Created automatically"]) == (True, False)
+    assert values["Funded (CHF)"] is None, "unknown is not zero"
+    assert sheet.column_dimensions["B"].width > sheet.column_dimensions["A"].width

@@ -78,7 +78,7 @@ def encoder(serializer: EventSerializer, **options: Any) -> Callable[[list[bytes
 
 def csv_encoder(**options: Any) -> Callable[[list[bytes]], bytes]:
     encode = encoder(CSV, **options)
-    return lambda records: encode([encode_csv(to_rows(records))])
+    return lambda records: encode([encode_csv(to_rows(records, Language.ENGLISH))])
 
 
 as_csv, as_ndjson = csv_encoder(), encoder(NDJSON)
