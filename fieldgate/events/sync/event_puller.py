@@ -39,7 +39,12 @@ MAX_CACHED_RECORDS = 10_000  # records this run need not write again
 CHANGED_DURING_READ = "The event kept changing while it was read. The next run requests it again."
 REFERENCE_FIELDS = ("countries", "countries_for_preview", "dtype")
 
+ProgressCallback = Callable[[int, int], None]  # records done, records in total
 ProgressHook = Callable[[EventWriter, Collection[int]], Awaitable[None]]  # gets the ids of the failed records
+
+
+def ignore_progress(done: int, total: int) -> None:
+    pass
 
 
 class EventPuller:
@@ -64,10 +69,16 @@ class EventPuller:
         self._is_fieldgate = is_fieldgate
         self._take_over = take_over
         self.of_other_sources: set[int] = set()  # events that this run left alone
-        self._seen_versions = BoundedCache[str, str](MAX_CACHED_RECORDS)  # `updated_at` of records seen in this run
+        self._seen = BoundedCache[str, bytes](MAX_CACHED_RECORDS)  # digests of records seen in this run
 
     async def save_page(
-        self, state: SyncState, page: SyncPage, result: BulkWriteResult, *, keep_position: bool = False
+        self,
+        state: SyncState,
+        page: SyncPage,
+        result: BulkWriteResult,
+        on_progress: ProgressCallback = ignore_progress,
+        *,
+        keep_position: bool = False,
     ) -> SyncState:
         """Save the records of a page that this run has not seen, and the progress, in batches."""
         self._report_records_without_id(page, result)
@@ -81,6 +92,7 @@ class EventPuller:
             position = state.position if keep_position else page.position_after(end)
             records = await self._without_other_sources({id_: page.records[id_] for id_ in listed})
             state = await self._save_batch(state, records, position, result)
+            on_progress(page.offset + end, page.count)
         return state
 
     async def save_details(
@@ -266,18 +278,24 @@ class EventPuller:
                 result.failed += 1
 
     def _is_unseen(self, key: str, by_language: RecordByLanguage) -> bool:
-        """Whether this run has not seen this version of the record yet."""
-        version = str(next(iter(by_language.values())).get("updated_at"))
-        if self._seen_versions.get(key) == version:
+        """Whether this run has not seen the record yet, or with other content, names of countries and types included.
+
+        Not every change of a record changes its `updated_at`.
+        """
+        digest = _digest(list(by_language.values()))
+        if self._seen.get(key) == digest:
             return False
-        self._seen_versions.put(key, version)
+        self._seen.put(key, digest)
         return True
 
 
 def record_digest(record: Mapping[str, Any]) -> bytes:
     """A digest of a merged record, without the names of countries and types, which change on their own."""
-    encoded = msgspec.json.encode(_without_reference_data(record), order="sorted")
-    return hashlib.blake2b(encoded, digest_size=16).digest()
+    return _digest(_without_reference_data(record))
+
+
+def _digest(value: Any) -> bytes:
+    return hashlib.blake2b(msgspec.json.encode(value, order="sorted"), digest_size=16).digest()
 
 
 def _without_reference_data(value: Any) -> Any:

@@ -1,24 +1,22 @@
 """Lists of a remote server, read page by page in all languages, without missing records while the list changes."""
 
-import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from fieldgate.events.model import MAX_ID
-from fieldgate.events.sync.remote import RemoteNotFound, RemotePage, RemoteServer, gather_or_cancel
+from fieldgate.events.sync.remote import RemoteError, RemoteNotFound, RemotePage, RemoteServer, gather_or_cancel
 from fieldgate.i18n.languages import Language
 
 EVENTS_PATH = "event/"
 MINI_PATH = "event/mini/"
 MINI_FIELDS = ("auto_generated_source", "countries_for_preview")  # in no other list
 PAGE_SIZE = 500  # records
-MAX_PREFETCHED_PAGES = 4
 PAGE_OVERLAP = 5  # records requested again with the next page, to detect that the list moved in between
 MAX_REREADS = 3  # of a record that changed while it was read, or of a list that moved
 MAX_REREADS_BY_ID = 10  # of one page of a list that is ordered by id
+SAME_PAGE = "{source} sends the same records of {path} whatever the offset, so the list cannot be read to its end."
 
 Record = dict[str, Any]
 RecordByLanguage = dict[Language, Record]  # one record in every language
@@ -47,6 +45,10 @@ class SyncPage(msgspec.Struct, frozen=True):
     def end(self) -> int:
         return self.offset + len(self.ids)
 
+    def repeats(self, other: "SyncPage") -> bool:
+        """Whether it has the same records at another offset. A single one may have moved there."""
+        return len(self.ids) > 1 and self.ids == other.ids and self.offset != other.offset
+
     def position_after(self, number: int) -> ListPosition:
         """The position after this number of its records."""
         return ListPosition(self.offset + number, tuple(self.ids[max(0, number - PAGE_OVERLAP) : number]))
@@ -71,55 +73,46 @@ class PageReader:
     async def pages(
         self, path: str, parameters: Mapping[str, str], start: ListPosition = LIST_START
     ) -> AsyncIterator[SyncPage]:
-        """Yield all pages of a list in order, from a position on. Pages are prefetched and overlap.
+        """Yield all pages of a list in order, from a position on. They overlap, and the next one is requested when the
+        caller is done with the one before.
 
         A page that does not continue the one before means that the list has moved. Then reading goes back one page if
         the list is ordered by id, and starts again otherwise.
         """
         parameters = {**parameters, "ordering": "id"} if self._is_fieldgate else parameters
-        overlap, step, rereads = 0, 0, 0
+        max_rereads = MAX_REREADS_BY_ID if self._is_fieldgate else MAX_REREADS
         last_ids = list(start.last_ids)
-        next_offset = end = start.offset - len(last_ids)
-        count = next_offset + 1
+        offset = end = start.offset - len(last_ids)
+        count = offset + 1
         counts: set[int] = set()
         has_moved = self.is_consistent = False
-        furthest = 0
-        prefetched: deque[asyncio.Task[SyncPage]] = deque()
-        try:
-            while True:
-                max_prefetched = MAX_PREFETCHED_PAGES if step else 1
-                while (not next_offset or next_offset + overlap < count) and len(prefetched) < max_prefetched:
-                    prefetched.append(asyncio.create_task(self._fetch_page(path, parameters, next_offset)))
-                    next_offset += step
-                if not prefetched:
-                    break
-                page = await prefetched.popleft()
-                count = page.count
-                if last_ids and page.offset and not self._continues(last_ids, page):
-                    if rereads < (MAX_REREADS_BY_ID if self._is_fieldgate else MAX_REREADS):
-                        await _cancel(prefetched)
-                        rereads += 1
-                        next_offset = end = max(0, page.offset - (step or PAGE_SIZE)) if self._is_fieldgate else 0
-                        counts.clear()
-                        continue
-                    self.list_changed = has_moved = True
-                counts.add(count)
-                if page.end <= end:
-                    break
-                yield page
-                if self._is_fieldgate and page.end > furthest:
-                    furthest, rereads = page.end, 0
-                if not step:
-                    overlap = min(1 if self._is_fieldgate else PAGE_OVERLAP, len(page.ids) // 2)
-                    step = len(page.ids) - overlap
-                    next_offset = page.end - overlap
-                elif len(page.ids) < overlap + step and page.end < count:
-                    await _cancel(prefetched)
-                    next_offset = page.end - overlap
-                last_ids, end = page.ids[len(page.ids) - overlap :], page.end
-            self.is_consistent = end >= count and not has_moved and (self._is_fieldgate or len(counts) <= 1)
-        finally:
-            await _cancel(prefetched)
+        step, rereads, furthest = PAGE_SIZE, 0, 0
+        previous: SyncPage | None = None
+        while not offset or end < count:
+            page = await self._fetch_page(path, parameters, offset)
+            count = page.count
+            is_repeated = previous is not None and page.repeats(previous)
+            previous = page
+            if is_repeated or (last_ids and page.offset and not self._continues(last_ids, page)):
+                if rereads < max_rereads:
+                    rereads += 1
+                    offset = end = max(0, page.offset - step) if self._is_fieldgate else 0
+                    counts.clear()
+                    continue
+                if is_repeated:
+                    raise RemoteError(SAME_PAGE.format(source=self._remote.source, path=path))
+                self.list_changed = has_moved = True
+            counts.add(count)
+            if page.end <= end:
+                break
+            yield page
+            if self._is_fieldgate and page.end > furthest:
+                furthest, rereads = page.end, 0
+            overlap = min(1 if self._is_fieldgate else PAGE_OVERLAP, len(page.ids) // 2)
+            step = len(page.ids) - overlap
+            last_ids, end = page.ids[step:], page.end
+            offset = end - overlap
+        self.is_consistent = end >= count and not has_moved and (self._is_fieldgate or len(counts) <= 1)
 
     def _continues(self, last_ids: list[Any], page: SyncPage) -> bool:
         """Whether no record is missing between the last ids and this page."""
@@ -201,10 +194,3 @@ def _group_by_id(lists: Mapping[Language, Iterable[Record]]) -> dict[int, Record
             if id_ is not None:
                 grouped.setdefault(id_, {})[language] = record
     return grouped
-
-
-async def _cancel(tasks: deque[asyncio.Task[SyncPage]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    tasks.clear()

@@ -28,6 +28,8 @@ class ReferenceSync:
         self._reader = reader
         self._english_first = english_first
         self._listed: dict[int, RecordByLanguage] = {}  # the list of countries of the remote server
+        self._listed_types: dict[int, RecordByLanguage] = {}
+        self.is_outdated = False  # events, which are read later, show other names than the lists
 
     async def pull(self) -> tuple[int, int]:
         """Pull all countries and disaster types. Returns how many of each changed."""
@@ -35,6 +37,8 @@ class ReferenceSync:
         is_complete = not self._reader.list_changed
         types = await self._fetch_all(TYPES_PATH, {})
         self._listed = {record_id(by_language): by_language for by_language in countries}
+        self._listed_types = {record_id(by_language): by_language for by_language in types}
+        self.is_outdated = False
         changed = await self._upsert(countries, types)
         known = [country for country in (await self._store.current()).countries.values() if country.is_listed]
         # A server that lists only a few countries is not one to follow.
@@ -57,14 +61,20 @@ class ReferenceSync:
                     listed = self._listed.get(country["id"], {}).get(language, {})
                     known = countries[country["id"]].get(language, {})
                     countries[country["id"]][language] = {**known, **country, **listed}
+                    self._compare_names(country, listed)
                 dtype = record.get("dtype")
                 if not isinstance(dtype, dict) or not isinstance(dtype.get("id"), int):
                     continue
+                self._compare_names(dtype, self._listed_types.get(dtype["id"], {}).get(language, {}))
                 if dtype["id"] not in reference_data.types:
                     types[dtype["id"]][language] = dtype
         if countries or types:
             await self._upsert(countries.values(), types.values())
         return await self._store.current()
+
+    def _compare_names(self, shown: Record, listed: Record) -> None:
+        if listed and shown.get("name", listed.get("name")) != listed.get("name"):
+            self.is_outdated = True
 
     async def _fetch_all(self, path: str, parameters: Mapping[str, str]) -> list[RecordByLanguage]:
         """Fetch a whole list. It is ordered by name, so a record can be on different pages in different languages."""

@@ -27,6 +27,7 @@ RETRIES = RetryPolicy()
 USER_AGENT = f"fieldgate/{__version__} fieldgate-client/{fieldgate_client.__version__}"
 MAX_SOURCE_CHARS = 500  # stored with every event
 MAX_MESSAGE_CHARS = 200
+MAX_REASON_CHARS = 1_000  # with the URL
 LATER = "Run the command again later: it continues where it stopped."
 
 Answer = TypeVar("Answer")
@@ -113,7 +114,7 @@ class RemoteServer:
                 raise RemoteError(f"{problem}, {RETRIES.attempts} times. {LATER}") from None
             raise RemoteError(f"{problem}: {error.message[:MAX_MESSAGE_CHARS]}") from None
         except UnexpectedResponse as error:
-            raise RemoteError(f"{error.url} did not return JSON of this API.") from None
+            raise RemoteError(error.message[:MAX_REASON_CHARS]) from None
         except ConnectionFailed as error:
             raise RemoteError(f"{error.message}. {LATER}" if error.attempts else error.message) from None
         self.status = ""

@@ -8,7 +8,6 @@ interruption. Events that the server no longer lists are requested by id, and de
 (`deletions.py`).
 """
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import msgspec
@@ -19,7 +18,7 @@ from fieldgate.events.ingest.bulk_write import FailureCallback, WriteFailure
 from fieldgate.events.store import EventStore
 from fieldgate.events.sync import sync_state
 from fieldgate.events.sync.deletions import MAX_MISSING_PERCENT, MissingEvents, TooManyMissing
-from fieldgate.events.sync.event_puller import EventPuller
+from fieldgate.events.sync.event_puller import EventPuller, ProgressCallback, ignore_progress
 from fieldgate.events.sync.page_reader import EVENTS_PATH, PageReader
 from fieldgate.events.sync.reference_sync import COUNTRIES_PATH, ReferenceSync
 from fieldgate.events.sync.remote import RemoteServer, gather_or_cancel
@@ -33,8 +32,6 @@ ID_BATCH_SIZE = 100
 LIST_CHANGED_DURING_READ = (
     "The lists kept changing while they were read, and records may be missing. Run the command again."
 )
-
-ProgressCallback = Callable[[int, int], None]  # records done, records in total
 
 
 class SyncOptions(msgspec.Struct, frozen=True):
@@ -64,10 +61,6 @@ class SyncReport(msgspec.Struct):
     problem: str = ""  # why missing events were not deleted
 
 
-def _ignore_progress(done: int, total: int) -> None:
-    pass
-
-
 class Synchronizer:
     """Pulls events, countries and disaster types from a remote server."""
 
@@ -78,7 +71,7 @@ class Synchronizer:
         store: EventStore,
         reference: ReferenceStore,
         on_failure: FailureCallback,
-        on_progress: ProgressCallback = _ignore_progress,
+        on_progress: ProgressCallback = ignore_progress,
     ) -> None:
         self._remote = remote
         self._database = database
@@ -112,6 +105,9 @@ class Synchronizer:
         if state.is_filtered:
             state = await self._pull_failing(state, report)
         state = await self._pull_events(state, report)
+        if reference_sync.is_outdated:  # renamed during the run
+            countries, types = await reference_sync.pull()
+            report.countries, report.types = report.countries + countries, report.types + types
         if not options.keep_missing:
             await self._resolve_missing(state, report, options.max_missing_percent)
         report.of_other_sources = len(self._puller.of_other_sources)
@@ -185,8 +181,7 @@ class Synchronizer:
         async for page in self._reader.pages(EVENTS_PATH, parameters, state.position):
             if state.reached and not page.offset:  # the list moved, and is read again from the start
                 state = msgspec.structs.replace(state, walk=await sync_state.next_number(self._database))
-            state = await self._puller.save_page(state, page, report.events)
-            self._on_progress(page.end, page.count)
+            state = await self._puller.save_page(state, page, report.events, self._on_progress)
         return state
 
     async def _resolve_missing(self, state: SyncState, report: SyncReport, max_percent: int) -> None:

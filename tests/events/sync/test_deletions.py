@@ -142,7 +142,6 @@ async def test_list_that_changes_while_it_is_read(target: SyncTarget, monkeypatc
 
 async def test_list_that_is_read_again_from_the_start(target: SyncTarget, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_reader, "PAGE_SIZE", 15)
-    monkeypatch.setattr(page_reader, "MAX_PREFETCHED_PAGES", 1)
     with go_server(80) as server:
         await target.pull(server)
 

@@ -1,5 +1,7 @@
 """Lists that change while they are read."""
 
+import json
+import re
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -8,16 +10,25 @@ import httpx
 import msgspec
 import pytest
 
+from fieldgate.db import DataVersions
 from fieldgate.events.event_writer import BulkWriteResult
 from fieldgate.events.store import EventStore
-from fieldgate.events.sync import page_reader
+from fieldgate.events.sync import event_puller, page_reader
 from fieldgate.events.sync.event_puller import CHANGED_DURING_READ
+from fieldgate.events.sync.remote import RemoteError, RemoteServer
 from fieldgate.events.sync.synchronizer import LIST_CHANGED_DURING_READ
 from fieldgate.i18n.languages import Language
+from fieldgate.reference.store import ReferenceStore
 from tests.conftest import BASE_URL, Service
 from tests.events.event_service import EVENTS, START, make_event
-from tests.events.sync.conftest import LISTED_EVENTS, SyncTarget
+from tests.events.sync.conftest import LISTED_EVENTS, SyncTarget, transport_to
+from tests.events.sync.go_server import COUNTRIES, FLOOD, LISTED_COUNTRIES, TOKEN, GoServer, go_event
 from tests.events.sync.live_system import LiveSystem, live_record
+
+APPEAL = {
+    "id": 1, "aid": "1", "code": "MDRNP001", "atype": 0, "status": 0, "amount_requested": 5.0, "amount_funded": 0.0,
+    "num_beneficiaries": 0, "start_date": None, "end_date": None, "sector": "",
+}  # fmt: skip
 
 
 async def test_list_that_shrinks_while_it_is_read(target: SyncTarget, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +86,6 @@ async def test_list_in_any_order_that_moves_while_it_is_read(
     target: SyncTarget, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     monkeypatch.setattr(page_reader, "PAGE_SIZE", 15)
-    monkeypatch.setattr(page_reader, "MAX_PREFETCHED_PAGES", 1)
     system = LiveSystem([live_record(id_) for id_ in range(1, 61)])
     page, moves = system.page, iter(range(times))
 
@@ -129,3 +139,111 @@ async def test_event_that_keeps_changing_is_reported(target: SyncTarget) -> None
     assert await target.store.by_id(1) == stored
     system.localized = localized  # type: ignore[method-assign]
     assert (await target.sync(system.transport())).events == BulkWriteResult(unchanged=1)
+
+
+# Servers that answer in unexpected ways
+
+
+async def test_second_read_compares_the_content(target: SyncTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the second page is read, an appeal is deleted, a country and a type are renamed, and the list moves."""
+    monkeypatch.setattr(page_reader, "PAGE_SIZE", 15)
+    events = [go_event(id_, appeals=[APPEAL] if id_ == 30 else []) for id_ in range(1, 31)]
+    with GoServer(events) as server:
+
+        def change(path: str) -> None:
+            if "event/?" in path and "offset=10" in path and server.events[30]["appeals"]:
+                server.events[30]["appeals"] = []
+                server.events[31] = go_event(31)
+                for record, name in ((COUNTRIES[123], "Nepala"), (LISTED_COUNTRIES[0], "Nepala"), (FLOOD, "Deluge")):
+                    monkeypatch.setitem(record, "name", name)
+
+        server.before = change
+        assert (await target.pull(server)).events.failed == 0
+    [stored] = await target.stored(30)
+    assert stored is not None
+    assert stored.appeals == ()
+    reference_data = await ReferenceStore(target.database, DataVersions(target.database)).current()
+    assert (reference_data.countries[123].names["en"], reference_data.types[12].names["en"]) == ("Nepala", "Deluge")
+
+
+async def test_offsets_are_never_negative(target: SyncTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list moves, and from then on pages have two records."""
+    monkeypatch.setattr(page_reader, "PAGE_SIZE", 15)
+    system = LiveSystem([live_record(id_) for id_ in range(1, 61)])
+    page = system.page
+
+    def shrinking(request: httpx.Request, found: list[dict[str, Any]]) -> httpx.Response:
+        if (
+            request.url.path.endswith("/event/")
+            and int(request.url.params.get("offset", 0)) >= 20
+            and system.max_page_size > 2
+        ):
+            system.max_page_size = 2
+            system.records.insert(0, system.records.pop())
+        return page(request, found)
+
+    system.page = shrinking  # type: ignore[method-assign]
+    assert (await target.sync(system.transport())).events == BulkWriteResult(created=60)
+    assert min(int(url.params.get("offset", 0)) for url in target.requested) == 0
+
+
+class SamePageTransport(httpx.AsyncBaseTransport):
+    """Passes requests for events on without their offset."""
+
+    def __init__(self, transport: httpx.AsyncBaseTransport, has_links: bool) -> None:
+        self._transport = transport
+        self._has_links = has_links
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if not request.url.path.endswith("/event/"):
+            return await self._transport.handle_async_request(request)
+        request.url = request.url.copy_remove_param("offset")
+        response = await self._transport.handle_async_request(request)
+        page = json.loads(await response.aread())
+        links = {} if self._has_links else {"next": None, "previous": None}
+        return httpx.Response(response.status_code, json={**page, **links})
+
+
+@pytest.mark.parametrize(
+    ("is_fieldgate", "has_links", "message"),
+    [
+        (False, False, "sends the same records of event/ whatever the offset"),
+        (True, False, "sends the same records of event/ whatever the offset"),
+        (False, True, "the next page begins at 20, so this is not the page at 15"),
+    ],
+)
+async def test_server_that_sends_the_same_page_for_every_offset(
+    source: Service,
+    target: SyncTarget,
+    monkeypatch: pytest.MonkeyPatch,
+    is_fieldgate: bool,
+    has_links: bool,
+    message: str,
+) -> None:
+    monkeypatch.setattr(page_reader, "PAGE_SIZE", 20)
+    live = LiveSystem([live_record(id_) for id_ in range(1, 61)])
+    inner = transport_to(source) if is_fieldgate else live.transport()
+    with pytest.raises(RemoteError, match=message):
+        await target.sync(SamePageTransport(inner, has_links))
+    assert len(target.requested) < 500
+
+
+async def test_pages_are_stored_before_the_next_is_requested(
+    target: SyncTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The progress moves with each batch of details, and a page is requested when all before it are stored."""
+    monkeypatch.setattr(page_reader, "PAGE_SIZE", 30)
+    monkeypatch.setattr(event_puller, "DETAIL_BATCH_SIZE", 10)
+    with GoServer([go_event(id_) for id_ in range(1, 91)]) as server:
+        early: list[str] = []
+
+        def look(path: str) -> None:
+            offset = re.search(r"event/\?.*offset=(\d+)", path)
+            if offset and len(set(server.detail_requests())) < int(offset[1]):
+                early.append(path)
+
+        server.before = look
+        done: list[int] = []
+        async with RemoteServer(server.base_url, TOKEN) as remote:
+            await target._synchronizer(remote, lambda each, _: done.append(each)).run()
+        assert (early, done[:4], done[-1]) == ([], [10, 20, 30, 35], 90)

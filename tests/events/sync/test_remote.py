@@ -15,7 +15,7 @@ from tests.events.sync.conftest import SyncTarget
     [
         (httpx.Response(401, json={"detail": "Invalid token."}), "answered 401"),
         (httpx.Response(404), "answered 404"),
-        (httpx.Response(200, text="<html>"), "did not return JSON of this API"),
+        (httpx.Response(200, text="<html>"), "did not answer JSON of this API"),
         (httpx.Response(200, json={"hello": 1}), "did not return a list of this API"),
         (httpx.Response(503), "answered 503, 8 times. Run the command again later"),
         (httpx.ConnectError("refused"), "is unreachable: refused, 8 times"),
