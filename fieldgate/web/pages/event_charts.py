@@ -52,13 +52,22 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     """What a chart shows of a group of events."""
 
     key: str
-    value_of: Callable[[Entry], float]
+    value_of: Callable[[Entry], float | None]  # None if it is unknown
     title: Message
     # Titles of charts. Whole sentences, as the words of a measure depend on the sentence in some languages.
     by_country: Message
     per_month: Message
     per_year: Message
     by_type: Message
+
+    def number_of(self, entry: Entry) -> float:
+        """The value for drawing, where what is unknown takes no space."""
+        return self.value_of(entry) or 0.0
+
+
+def people_affected(entry: Entry) -> float | None:
+    """None if no event states a number: that is not zero."""
+    return None if entry["count"] and not entry["events_with_num_affected"] else float(entry["num_affected"])
 
 
 def funding_gap(entry: Entry) -> float:
@@ -78,7 +87,7 @@ MEASURES = (
     ),
     Measure(
         key="affected",
-        value_of=lambda entry: float(entry["num_affected"]),
+        value_of=people_affected,
         title=Message("People affected"),
         by_country=Message("Where: people affected by country"),
         per_month=Message("When: people affected per month"),
@@ -122,13 +131,13 @@ async def build_charts(
     places = await load_places()
     formatter = Formatter(language)
     href = _link_maker(request, kept or {})
-    countries = sorted(summary["countries"], key=measure.value_of, reverse=True)
-    types = sorted(summary["types"], key=measure.value_of, reverse=True)
+    countries = sorted(summary["countries"], key=measure.number_of, reverse=True)
+    types = sorted(summary["types"], key=measure.number_of, reverse=True)
     values = [
         MapValue(
             iso3=entry["iso3"],
             name=entry["name"],
-            value=measure.value_of(entry),
+            value=measure.number_of(entry),
             text=f"{entry['name']}: {formatter.compact(measure.value_of(entry))}",
             href=href(entry),
         )
@@ -141,6 +150,7 @@ async def build_charts(
         "by_time": translate(measure.per_month if summary["interval"] == "month" else measure.per_year, language),
         "by_type": translate(measure.by_type, language),
         "map": build_map(places, values, focus, has_labels=bool(focus)),
+        "is_empty": not measure.number_of(summary),
         "highest": [value.name for value in values[:3] if value.value > 0],
         "timeline": _build_timeline(summary, measure, formatter, href),
         "types": _bars(types, measure, formatter, href),
@@ -182,7 +192,7 @@ def _build_timeline(
         [
             TimelineValue(
                 label=formatter.month(period["start"]) if is_monthly else formatter.year(period["start"]),
-                value=measure.value_of(period),
+                value=measure.number_of(period),
                 text=f"{period['name']}: {formatter.compact(measure.value_of(period))}",
                 value_text=formatter.short(measure.value_of(period)),
                 href=href(period),
@@ -197,7 +207,7 @@ def _bars(
     entries: Sequence[Entry], measure: Measure, formatter: Formatter, href: Callable[[Entry], str | None]
 ) -> list[HorizontalBar]:
     """The highest values. The greatest fills its bar."""
-    values = [(entry, measure.value_of(entry)) for entry in entries if measure.value_of(entry) > 0][:MAX_BARS]
+    values = [(entry, value) for entry in entries if (value := measure.number_of(entry)) > 0][:MAX_BARS]
     greatest = max((value for _, value in values), default=0)
     return [
         HorizontalBar(entry["name"], formatter.short(value), share_of(value, greatest), href(entry))
@@ -216,7 +226,7 @@ def _row(entry: Entry, formatter: Formatter, href: Callable[[Entry], str | None]
     return [
         ChartLink(entry["name"], href(entry)),
         formatter.number(entry["count"]),
-        formatter.compact(entry["num_affected"]),
+        formatter.compact(people_affected(entry)),
         formatter.compact(funding_gap(entry)),
     ]
 

@@ -70,11 +70,13 @@ async def _load_recent(request: ParsedRequest, api: InternalAPI) -> dict[str, An
         formatter = Formatter(request.language)
         for each in MEASURES:
             current, previous = each.value_of(recent), each.value_of(before)
+            is_known = current is not None and previous is not None
             figures.append(
                 {
+                    "key": each.key,
                     "text": formatter.compact(current),
                     "title": translate(each.title, request.language),
-                    "change": change_text(current, previous, request.language),
+                    "change": change_text(current or 0, previous or 0, request.language) if is_known else "",
                 }
             )
     return {

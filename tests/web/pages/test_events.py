@@ -261,6 +261,20 @@ async def test_exports_have_the_filters_of_the_page(events: Service) -> None:
     assert (await events.get(urls[0].geturl())).text.count("Kenya: Flood") == 1
 
 
+async def test_what_is_unknown_is_not_zero(events: Service) -> None:
+    """Of four events one states how many people are affected."""
+    assert "1.2 million People affected (3 emergencies without a figure)" in visible_text(await open_page(events))
+    summary = visible_text((await PageClient(events).get(f"{PATH}summary/")).text)
+    assert "(3 emergencies without a figure)" in summary
+    assert re.search(r"Chad 2 – 0 –", summary), "in the tables, too"
+    page = await open_page(events, f"?countries__in={CHAD}&measure=affected")
+    text = visible_text(page)
+    assert "– People affected (2 emergencies without a figure)" in text
+    assert text.count("There is nothing to draw: no emergency here has a number for this.") >= 3
+    assert ('<svg class="map"' in page, '<svg class="timeline"' in page) == (False, False)
+    assert "nothing to draw" not in visible_text(await open_page(events, "?measure=affected"))
+
+
 async def test_page_works_under_a_path(tmp_path: Any) -> None:
     async with run_service(
         Settings(data=tmp_path, access_log=False, base_url="https://data.example.org/field"),
