@@ -20,12 +20,17 @@ from fieldgate.web.formatting import Formatter
 COUNTRY_PATH, REGION_PATH, TYPE_PATH = "/api/v2/country/", "/api/v2/region/", "/api/v2/disaster_type/"
 # Fields of the filter form that the API does not know. They are resolved, and the browser is redirected.
 TYPED_FIELDS = ("country", "from", "until", "period")
+# Boxes of the form: the name of each is this and an id. Ticked ones become a list, the first of these filters.
+# A filter with one value has a ticked box, too.
+BOXES: Mapping[str, tuple[str, ...]] = {
+    "region-": ("regions__in",),
+    "type-": ("dtype__in", "dtype"),
+    "severity-": ("ifrc_severity_level__in", "ifrc_severity_level"),
+}
 # Parameters that do not narrow the list.
-NOT_FILTERS = frozenset(
-    {"limit", "offset", "page", "start", "format", "ordering", "measure", "tableau", "form", *TYPED_FIELDS}
-)
+NOT_FILTERS = frozenset({"limit", "offset", "page", "start", "format", "ordering", "measure", "tableau", "form"})
 # Parameters that a narrowed list does not take over: it starts at its first page.
-NOT_KEPT = frozenset({"offset", "page", "start", "form", *TYPED_FIELDS})
+NOT_KEPT = frozenset({"offset", "page", "start", "form"})
 MAX_KEPT_CHARS = 300  # of parameters that do not narrow the list, which each link of the charts repeats
 MAX_TYPED_COUNTRIES = 10
 MAX_SUGGESTIONS = 3
@@ -104,9 +109,21 @@ class FilterNames(msgspec.Struct, frozen=True):
     types: Mapping[str, str]
 
 
+def is_form_field(name: str) -> bool:
+    """Whether a parameter is of the filter form, and unknown to the API."""
+    return name in TYPED_FIELDS or name.startswith(tuple(BOXES))
+
+
+def ticked_boxes(params: Mapping[str, str], prefix: str) -> list[str]:
+    """The ids of the boxes that were sent, or else of the filters that they stand for."""
+    sent = [name.removeprefix(prefix) for name in params if name.startswith(prefix)]
+    return sent or [each for name in BOXES[prefix] for each in split_values(params.get(name, ""))]
+
+
 def active_filters(params: Mapping[str, str]) -> dict[str, str]:
     """The parameters that narrow the list."""
-    return {name: value for name, value in params.items() if name not in NOT_FILTERS and value.strip()}
+    narrowing = (item for item in params.items() if item[0] not in NOT_FILTERS and not is_form_field(item[0]))
+    return {name: value for name, value in narrowing if value.strip()}
 
 
 def view_parameters(params: Mapping[str, str]) -> dict[str, str]:
@@ -117,15 +134,24 @@ def view_parameters(params: Mapping[str, str]) -> dict[str, str]:
     return kept if sum(map(len, kept.values())) <= MAX_KEPT_CHARS else {}
 
 
+def is_kept(name: str) -> bool:
+    """Whether a narrowed list takes a parameter over."""
+    return name not in NOT_KEPT and not is_form_field(name)
+
+
 def split_values(text: str) -> list[str]:
     return [each.strip() for each in text.split(",") if each.strip()]
 
 
 async def resolve_typed(params: Mapping[str, str], api: InternalAPI, language: Language) -> TypedFilters | None:
     """Turn typed names and dates into parameters of the API; None if nothing was sent by the filter form."""
-    if not any(name in params for name in TYPED_FIELDS):
+    if not any(map(is_form_field, params)):
         return None
-    kept = {name: value for name, value in params.items() if name not in NOT_KEPT and value.strip()}
+    kept = {name: value for name, value in params.items() if is_kept(name) and value.strip()}
+    for prefix, (target, *others) in BOXES.items():
+        if ticked := ticked_boxes(params, prefix):
+            kept = {name: value for name, value in kept.items() if name not in others}
+            kept[target] = ",".join(ticked)
     errors: dict[str, str] = {}
     days = typed_days(params)
     for field, target in (("from", FROM), ("until", UNTIL)):
@@ -262,7 +288,7 @@ def make_chips(params: Mapping[str, str], names: FilterNames, language: Language
 
 def query_with(params: Mapping[str, str], changes: Mapping[str, Any]) -> str:
     """The query of the list with changed filters, from its first page."""
-    kept: dict[str, Any] = {name: value for name, value in params.items() if name not in NOT_KEPT}
+    kept: dict[str, Any] = {name: value for name, value in params.items() if is_kept(name)}
     kept |= changes
     return "?" + encode_query((name, str(value)) for name, value in kept.items() if value not in (None, ""))
 

@@ -19,20 +19,22 @@ from fieldgate.web.pages.event_charts import (
     share_of,
 )
 from fieldgate.web.pages.event_filters import (
+    BOXES,
     COUNTRY_PATH,
     FROM,
-    NOT_KEPT,
     PERIODS,
     SEVERITIES,
     UNTIL,
     FilterNames,
     active_filters,
     chosen_day,
+    is_kept,
     load_names,
     make_chips,
     query_with,
     resolve_typed,
     split_values,
+    ticked_boxes,
     typed_days,
     view_parameters,
 )
@@ -64,7 +66,6 @@ COLUMNS: Sequence[tuple[str, Message, str]] = (  # name in `ordering`, title, cl
 DESCENDING_FIRST = frozenset({"ifrc_severity_level", "disaster_start_date", "num_affected", "updated_at"})
 DEFAULT_ORDERING = "-disaster_start_date"
 MAX_COUNTRIES_SHOWN = 3
-SEVERITY_CHOICES = ("0", "1", "2", "1,2")
 
 
 async def load_event_list(page: Page, api: InternalAPI) -> Mapping[str, Any] | Redirect:
@@ -93,15 +94,16 @@ async def load_event_list(page: Page, api: InternalAPI) -> Mapping[str, Any] | R
             (each.key, translate(each.title, language), query_with(params, {"measure": each.key})) for each in MEASURES
         ],
         "exports": _links(EXPORTS, filters, language),
+        "csv_url": page.request.base_url.url + EXPORT_PATH + "?" + encode_query({**filters, "format": "csv"}.items()),
         "program_links": _links(PROGRAM_LINKS, filters, language),
         "columns": _columns(params, language),
         # Made while the page is rendered, which is in a thread if there are many.
         "rows": (_to_row(record, params, language) for record in page.record["results"]),
-        "choices": _choices(params, names, language),
+        "boxes": _boxes(params, names, language),
         "periods": [(value, translate(period[0], language)) for value, period in PERIODS.items()],
         "typed": _typed_values(params, typed is not None),
         "typed_errors": typed.errors if typed else {},
-        "kept": [(name, value) for name, value in params.items() if _is_kept(name) and value],
+        "kept": [(name, value) for name, value in params.items() if _is_hidden_field(name) and value],
         "country_source": f"{COUNTRY_PATH}?format=json&limit=1000&mini=true&record_type=1",
     }
 
@@ -172,28 +174,27 @@ def _to_row(record: Mapping[str, Any], params: Mapping[str, str], language: Lang
     }
 
 
-def _choices(params: Mapping[str, str], names: FilterNames, language: Language) -> dict[str, Any]:
-    """The options of the menus, with the chosen ones. A choice of several has an option of its own."""
-
-    def options(known: Mapping[str, str], chosen: str) -> list[tuple[str, str]]:
-        several = split_values(chosen)
-        extra = (
-            [(chosen, ", ".join(known.get(each, each) for each in several))] if chosen and chosen not in known else []
+def _boxes(params: Mapping[str, str], names: FilterNames, language: Language) -> list[dict[str, Any]]:
+    """The groups of boxes of the filter form: label, text if none is ticked, and id, text and state of each box."""
+    severities = {level: translate(name, language) for level, name in SEVERITIES.items()}
+    groups = (
+        ("region-", Message("Region"), Message("All regions"), names.regions),
+        ("type-", Message("Type"), Message("All types"), names.types),
+        ("severity-", Message("Severity"), Message("All levels"), severities),
+    )
+    found = []
+    for prefix, label, nothing, known in groups:
+        ticked = ticked_boxes(params, prefix)
+        options = {**known, **{each: each for each in ticked if each not in known}}
+        found.append(
+            {
+                "prefix": prefix,
+                "label": translate(label, language),
+                "text": ", ".join(options[each] for each in ticked) or translate(nothing, language),
+                "options": [(id_, text, id_ in ticked) for id_, text in options.items()],
+            }
         )
-        return [*known.items(), *extra]
-
-    severities = {
-        each: ", ".join(translate(SEVERITIES[level], language) for level in each.split(","))
-        for each in SEVERITY_CHOICES
-    }
-    region = params.get("regions__in", "")
-    type_ = params.get("dtype__in", "") or params.get("dtype", "")
-    severity = params.get("ifrc_severity_level__in", "") or params.get("ifrc_severity_level", "")
-    return {
-        "region": (region, options(names.regions, region)),
-        "type": (type_, options(names.types, type_)),
-        "severity": (severity, options(severities, severity)),
-    }
+    return found
 
 
 def _typed_values(params: Mapping[str, str], is_sent: bool) -> dict[str, str]:
@@ -203,10 +204,10 @@ def _typed_values(params: Mapping[str, str], is_sent: bool) -> dict[str, str]:
     return {"country": "", "from": chosen_day(params, FROM), "until": chosen_day(params, UNTIL, 1)}
 
 
-def _is_kept(name: str) -> bool:
+def _is_hidden_field(name: str) -> bool:
     """Whether the filter form sends a parameter that it has no field for."""
-    has_field = name.startswith(("regions__in", "dtype", "ifrc_severity_level")) or name in ("search", FROM, UNTIL)
-    return not has_field and name not in NOT_KEPT
+    has_field = any(name in targets for targets in BOXES.values()) or name in ("search", FROM, UNTIL)
+    return not has_field and is_kept(name)
 
 
 # The list of the summary, the title of its table, and what its first column has.

@@ -76,7 +76,7 @@ def _follow_in_table(actor: Actor, table: Locator, name: str | None) -> None:
 
 
 def filter_by_country_name(actor: Actor, country: str) -> None:
-    actor.fill("Country", country)
+    actor.fill("Countries", country)
     actor.press("Show", actor.main)
     expect(_chips(actor)).to_contain_text(country)
 

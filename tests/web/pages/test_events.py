@@ -137,6 +137,10 @@ async def test_only_events_that_the_caller_may_see(events: Service) -> None:
             {"disaster_start_date__gte": ["2026-01-01"], "disaster_start_date__lt": ["2026-11-01"]},
         ),
         ("from=&until=&country=&disaster_start_date__gte=2020-01-01", {}),
+        ("region-0=on&region-2=on&type-1=on&country=", {"regions__in": ["0,2"], "dtype__in": ["1"]}),
+        ("type-12=on&type-1=on&severity-2=on", {"dtype__in": ["12,1"], "ifrc_severity_level__in": ["2"]}),
+        ("region-0=on&regions__in=1,2", {"regions__in": ["0"]}),
+        ("country=Kenya&dtype=1", {"countries__in": ["93"], "dtype__in": ["1"]}),
         ("country=&search=flood%20%26%20fire&ordering=name", {"search": ["flood & fire"], "ordering": ["name"]}),
     ],
 )
@@ -238,6 +242,39 @@ async def test_every_filter_has_a_chip_without_its_name_in_the_api(events: Servi
     found = chips(await open_page(events, query))
     assert found
     assert not any("_" in text for text in found), found
+
+
+@pytest.mark.parametrize(
+    ("query", "summary", "ticked"),
+    [
+        ("?regions__in=0,2", "Africa, Asia Pacific", ["region-0", "region-2"]),
+        ("?dtype=12&ifrc_severity_level=2", "Flood", ["type-12", "severity-2"]),
+        ("?country=zzzz&type-1=on&type-12=on", "Epidemic, Flood", ["type-1", "type-12"]),
+        ("?dtype__in=999", "999", ["type-999"]),
+        ("", "All types", []),
+    ],
+)
+async def test_several_values_are_ticked_in_the_form(
+    events: Service, query: str, summary: str, ticked: list[str]
+) -> None:
+    form = (await open_page(events, query)).split('<form class="filters"')[1].split("</form>")[0]
+    assert set(re.findall(r'<input type="checkbox" name="([^"]*)" checked>', form)) == set(ticked)
+    assert f">{summary}</summary>" in form
+    assert not re.search(r'type="hidden" name="(regions__in|dtype|dtype__in)"', form), "unticked boxes remove a filter"
+
+
+@pytest.mark.parametrize("is_logged_in", [False, True])
+async def test_snippets_read_what_the_page_shows(events: Service, is_logged_in: bool) -> None:
+    client = await PageClient.logged_in(events, (await events.create_user())[1]) if is_logged_in else PageClient(events)
+    page = (await client.get(f'{PATH}?countries__in=93,45&search="flood"&limit=20')).text
+    block = unescape(page.split('<details class="snippets">')[1].split("<table")[0])
+    codes = re.findall(r"<summary>([^<]*)</summary><div class=.copyable.><pre[^>]*>([^<]*(?:<-[^<]*)?)</pre>", block)
+    assert [name for name, _ in codes] == ["Python", "R", "Power BI"]
+    for _, code in codes:
+        [url] = re.findall(r'"(http[^"]*)"', code)
+        assert parse_qs(urlsplit(url).query) == {"countries__in": ["93,45"], "search": ['"flood"'], "format": ["csv"]}
+        assert (await events.get(url)).text.count("Kenya: Flood") == 1
+        assert ("YOUR_TOKEN" in code) == is_logged_in
 
 
 async def test_no_matches_offers_to_loosen_the_filter(events: Service) -> None:

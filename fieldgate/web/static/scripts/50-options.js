@@ -6,7 +6,14 @@
       if (!answer.ok) return;
       const list = document.createElement("datalist");
       list.id = input.id + "-options";
-      for (const each of (await answer.json()).results) list.append(new Option(each.name, each.name));
+      const names = (await answer.json()).results.map((each) => each.name);
+      // After a comma, a further name is suggested.
+      const suggest = () => {
+        const before = input.value.match(/.*[,;،؛]\s*/)?.[0] ?? "";
+        list.replaceChildren(...names.map((name) => new Option(name, before + name)));
+      };
+      suggest();
+      input.addEventListener("input", suggest);
       input.after(list);
       input.setAttribute("list", list.id);
     }, { once: true });
