@@ -2,10 +2,11 @@
 
 The ids are fixed at the start. Records are read in batches, as they are then: events that were deleted or hidden
 meanwhile are left out. Between two batches nothing is open in the database, however slow the reader is. Memory holds
-one batch of records and the ids of all. Slow work runs in threads, so other requests are not blocked.
+one batch of records and the ids of all. Slow work runs in threads, so other requests are not blocked. Callers take
+turns with each batch: an export of one delays those of others little.
 """
 
-import asyncio
+import sys
 from collections.abc import Hashable, Sequence
 from contextlib import aclosing
 
@@ -20,15 +21,17 @@ from fieldgate.events.search.int_arrays import Int64Array
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
-from fieldgate.overload import Slots
+from fieldgate.overload import Slots, run_in_thread
 from fieldgate.pagination import PageRequest
 
 BATCH_SIZE = 500  # events
 ALL_EVENTS = PageRequest(2**31)
 # In one process. Readers choose how long an export takes: nobody has more than two, and those without credentials never
 # have the slots of users.
-MAX_EXPORTS = 8  # of users, and as many of addresses
+MAX_EXPORTS = 16  # of users, and as many of addresses
 MAX_EXPORTS_PER_CALLER = 2
+MAX_WORKING = 2  # exports that make a batch, one of each caller
+TURN_SECONDS = 600.0  # nobody waits for that long: all who work end their batch
 TOO_MANY_EXPORTS = Message("Too many exports are running. Please try again in a minute.")
 RETRY_SECONDS = 60
 
@@ -41,6 +44,7 @@ class EventExporter:
         search: EventSearch,
         *,
         max_exports: int = MAX_EXPORTS,
+        max_working: int = MAX_WORKING,
         batch_size: int = BATCH_SIZE,
     ) -> None:
         self._search = search
@@ -48,6 +52,9 @@ class EventExporter:
             Slots(max_exports, MAX_EXPORTS_PER_CALLER, refusal=TOO_MANY_EXPORTS, retry_seconds=RETRY_SECONDS)
             for _ in range(2)
         )
+        # Each caller waits for one turn only, so that all callers have as many.
+        self._turns_of_caller = Slots(sys.maxsize, 1, wait_seconds=TURN_SECONDS)
+        self._turns = Slots(max_working, 1, wait_seconds=TURN_SECONDS)
         self._batch_size = batch_size
 
     async def stream(
@@ -58,7 +65,7 @@ class EventExporter:
         context: FileContext,
         caller: Hashable,
     ) -> Chunks:
-        """Yield the file in chunks. A slot of the caller is taken until the file is complete or the client is gone.
+        """Yield the file in chunks. A slot of the caller is taken until the work on it has ended.
 
         `caller` is the id of a user, or an address.
         """
@@ -66,7 +73,11 @@ class EventExporter:
         async with slots.slot(caller):
             records = self._record_batches(filters, scope, context.language, serializer.shape)
             async with aclosing(records), aclosing(serializer.stream(records, context)) as chunks:
-                async for chunk in chunks:
+                while True:
+                    async with self._turns_of_caller.slot(caller), self._turns.slot(caller):
+                        chunk = await anext(chunks, None)
+                    if chunk is None:
+                        return
                     yield chunk
 
     async def _record_batches(
@@ -80,7 +91,7 @@ class EventExporter:
                 lambda state, snapshot: _read_batch(state, some, scope, language, snapshot)  # noqa: B023
             )
             if documents:
-                yield await asyncio.to_thread(_render_batch, renderer, documents, scope, shape)
+                yield await run_in_thread(_render_batch, renderer, documents, scope, shape)
 
 
 async def _all_ids(

@@ -3,7 +3,6 @@
 To add a format: add a member to `Format` if it is new, then one entry to `SERIALIZERS`.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 
 import msgspec
@@ -15,6 +14,7 @@ from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.xlsx import write_xlsx
 from fieldgate.http.negotiation import Format
 from fieldgate.http.response.csv_safe import encode_csv
+from fieldgate.overload import run_in_thread
 from fieldgate.pagination import PageEncoder
 
 BYTE_ORDER_MARK = "\ufeff".encode()
@@ -59,7 +59,7 @@ class RowFormat(msgspec.Struct, frozen=True, kw_only=True):
         # The start comes with the first batch: an error before that still has its own status code.
         is_first = True
         async for records in batches:
-            yield await asyncio.to_thread(self._encode_batch, records, context, is_first)
+            yield await run_in_thread(self._encode_batch, records, context, is_first)
             is_first = False
         yield (self.encode_start([], context) if is_first else b"") + self.end
 

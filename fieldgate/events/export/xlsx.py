@@ -1,6 +1,5 @@
 """Exports of events as an Excel workbook."""
 
-import asyncio
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from datetime import datetime
@@ -11,6 +10,7 @@ from fieldgate.events.csv_rows import COLUMNS, HXL_HASHTAGS, REPORT_FIGURES
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.http.response.csv_safe import decode_csv
 from fieldgate.i18n.messages import Message, translate
+from fieldgate.overload import run_in_thread
 
 CHUNK_BYTES = 256 * 1024
 MAX_SHEET_ROWS = 1_048_576  # Excel's limit for one sheet, with the header
@@ -78,12 +78,12 @@ async def write_xlsx(batches: AsyncIterable[list[bytes]], context: FileContext) 
     if context.with_hashtags:
         header.append([HXL_HASHTAGS[column.name] for column in SHEET_COLUMNS])
     with tempfile.TemporaryDirectory(prefix="fieldgate-export-") as folder:
-        workbook = await asyncio.to_thread(EventWorkbook, Path(folder), header)
+        workbook = await run_in_thread(EventWorkbook, Path(folder), header)
         try:
             async for rows in batches:
-                await asyncio.to_thread(workbook.add, rows)
+                await run_in_thread(workbook.add, rows)
                 yield b""
-            file = await asyncio.to_thread(workbook.complete)
+            file = await run_in_thread(workbook.complete)
         finally:
             workbook.close_files()
         with file.open("rb") as content:

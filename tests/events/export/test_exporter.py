@@ -5,8 +5,9 @@ import csv
 import io
 import sqlite3
 import tempfile
+import threading
 import xml.etree.ElementTree as ElementTree
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -74,10 +75,13 @@ def _no_leftover_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def export(
-    exporter: EventExporter, serializer: EventSerializer = NDJSON, filters: EventFilters | None = None
+    exporter: EventExporter,
+    serializer: EventSerializer = NDJSON,
+    filters: EventFilters | None = None,
+    caller: int = 1,
 ) -> AsyncGenerator[bytes, None]:
     context = FileContext(language=Language.ENGLISH, reference_data=ReferenceData([], []))
-    return exporter.stream(filters or EventFilters(), PUBLIC_SCOPE, serializer, context, 1)
+    return exporter.stream(filters or EventFilters(), PUBLIC_SCOPE, serializer, context, caller)
 
 
 def ids_and_names(chunk: bytes) -> list[tuple[int, str]]:
@@ -140,6 +144,61 @@ async def test_concurrent_exports_are_limited(harness: ExportHarness, monkeypatc
     assert await anext(third), "a finished export makes room for another"
     await files[1].aclose()
     assert [chunk async for chunk in third]
+
+
+async def test_two_callers_do_not_keep_others_from_exporting(
+    harness: ExportHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0)
+    exporter = harness.exporter(batch_size=2)
+    files = [export(exporter, caller=caller) for caller in (1, 1, 2, 2, 3, 4, 5, 6, 7, 8)]
+    assert all([await anext(file) for file in files])
+    for file in files:
+        await file.aclose()
+
+
+async def test_callers_take_turns_whatever_number_of_exports_they_have(harness: ExportHarness) -> None:
+    exporter = harness.exporter(batch_size=1, max_working=1)
+    order: list[int] = []
+
+    async def read(caller: int) -> None:
+        async for _ in export(exporter, caller=caller):
+            order.append(caller)
+
+    await asyncio.gather(read(1), read(1), read(2))
+    batches = order[: 2 * order.count(2)]
+    assert abs(batches.count(1) - batches.count(2)) <= 2, order
+
+
+async def test_abandoned_export_keeps_its_slot_until_its_work_has_ended(
+    harness: ExportHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0)
+    has_begun, may_end = threading.Event(), threading.Event()
+    add = xlsx.EventWorkbook.add
+
+    def slow_add(workbook: xlsx.EventWorkbook, rows: Sequence[bytes]) -> None:
+        has_begun.set()
+        may_end.wait()
+        add(workbook, rows)
+
+    monkeypatch.setattr(xlsx.EventWorkbook, "add", slow_add)
+    exporter = harness.exporter()
+    other = export(exporter)
+    await anext(other)  # the caller has one slot left
+    abandoned = asyncio.create_task(anext(export(exporter, XLSX)))
+    await asyncio.to_thread(has_begun.wait)
+    abandoned.cancel()
+    await asyncio.wait([abandoned], timeout=0.01)
+    try:
+        with pytest.raises(ServiceUnavailable):
+            await anext(export(exporter))
+    finally:
+        may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await abandoned
+    assert await anext(export(exporter))
+    await other.aclose()
 
 
 async def test_full_sheet_starts_another(harness: ExportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
