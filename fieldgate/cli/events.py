@@ -50,10 +50,7 @@ def demo(count: int, seed: int, replace: bool, data: Path | None) -> None:
 
 async def _demo(count: int, seed: int, replace: bool, data: Path | None) -> None:
     async with _open_stores(data) as (database, store, _):
-        if await store.has_real():
-            raise click.ClickException(
-                "This database has real events. Choose another folder for demo events: --data DIR"
-            )
+        await _check_real_events(store)
         has_demo = await store.has_demo()
         if has_demo and not replace:
             raise click.ClickException("This database already has demo events. Replace them with --replace.")
@@ -115,9 +112,17 @@ def _parse_visibility(_: click.Context, __: click.Parameter, value: str | None) 
     metavar=f"[{'|'.join(VISIBILITIES)}]",
     help="Who can see the events whose records do not say it.  [default: movement, for new events]",
 )
+@click.option("--demo", "is_demo", is_flag=True, help="Load demo events. Without this option, they are refused.")
 @replace_demo_option
 @data_option
-def load(files: tuple[str, ...], language: str, visibility: int | None, replace_demo: bool, data: Path | None) -> None:
+def load(
+    files: tuple[str, ...],
+    language: str,
+    visibility: int | None,
+    is_demo: bool,
+    replace_demo: bool,
+    data: Path | None,
+) -> None:
     """Load events from FILEs: pages of the API, JSON arrays, lines of JSON, or CSV; gzipped or not.
 
     `-` is standard input. Unchanged events are left alone, and nothing is deleted. Invalid records are reported and
@@ -126,7 +131,7 @@ def load(files: tuple[str, ...], language: str, visibility: int | None, replace_
     from fieldgate.events.ingest.file_loader import LoadOptions
     from fieldgate.events.model import Visibility
 
-    options = LoadOptions(Language(language), None if visibility is None else Visibility(visibility))
+    options = LoadOptions(Language(language), None if visibility is None else Visibility(visibility), is_demo)
     result = asyncio.run(_load(files, options, replace_demo, data))
     click.echo(str(result.written))
     _echo_not_public(result)
@@ -138,7 +143,10 @@ async def _load(files: tuple[str, ...], options: "LoadOptions", replace_demo: bo
     from fieldgate.events.ingest import file_loader
 
     async with _open_stores(data) as (_, store, reference):
-        await _check_demo_events(store, replace_demo)
+        if not options.is_demo or replace_demo:
+            await _check_demo_events(store, replace_demo)
+        if options.is_demo:
+            await _check_real_events(store)
         with progress_bar() as on_progress:
             all_records = (record for path in files for record in file_loader.read_records(path))
             records = _with_progress(all_records, on_progress)
@@ -274,6 +282,11 @@ async def _open_stores(data: Path | None) -> AsyncIterator[tuple[Database, "Even
     async with open_database(load_settings(data), creates=True) as database:
         data_versions = DataVersions(database)
         yield database, EventStore(database, data_versions), ReferenceStore(database, data_versions)
+
+
+async def _check_real_events(store: "EventStore") -> None:
+    if await store.has_real():
+        raise click.ClickException("This database has real events. Choose another folder for demo events: --data DIR")
 
 
 async def _check_demo_events(store: "EventStore", replace_demo: bool) -> None:

@@ -76,6 +76,7 @@ HXL_HASHTAGS = {
     "slug": "#meta+slug",
     "summary": "#description+crisis",
     "updated_at": "#date+updated",
+    "demo": "#meta+demo",
     "appeals.count": "#meta+appeal+num",
     "amount_requested": "#value+chf+funding+required",
     "amount_funded": "#value+chf+funding+received",
@@ -118,7 +119,7 @@ def build_row_template(event: Event) -> bytes:
         _localized(names),
         text_cells(event.num_affected, event.parent_event, event.slug),
         _localized({code: to_plain_text(text) for code, text in summaries.items()}),
-        encode_cells(_timestamp(event.updated_at), *_appeal_figures(event)),
+        encode_cells(_timestamp(event.updated_at), str(event.demo), *_appeal_figures(event)),
         key_placeholder(REGIONS + country_ids) if country_ids else _NO_REGIONS,
         _report_figures(event),
     )

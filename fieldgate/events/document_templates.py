@@ -88,7 +88,7 @@ def list_fields(event: Event) -> dict[str, Any]:
     preview = event.countries_for_preview
     if preview is not None and set(preview) != set(event.countries):  # most records stay short
         fields["countries_for_preview"] = _countries_placeholder(preview)
-    return fields
+    return fields | _demo_field(event)
 
 
 def preview_countries(event: Event) -> tuple[int, ...]:
@@ -131,8 +131,14 @@ def build_detail_template(event: Event) -> bytes:
             "response_activity_count": event.response_activity_count,
             "visibility": event.visibility,
             **_text_fields(event),
+            **_demo_field(event),
         }
     )
+
+
+def _demo_field(event: Event) -> dict[str, Any]:
+    """Records of real events are as those of other servers."""
+    return {"demo": True} if event.demo else {}
 
 
 def _common_fields(event: Event) -> dict[str, Any]:

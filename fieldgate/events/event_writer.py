@@ -60,14 +60,15 @@ class EventWriter:
         Without `is_demo` an event keeps its flag, and a new event gets that of the existing ones: they never mix.
         """
         known = await self._load_packed([event.id for event in new])
+        ids, old_ids = [event.id for event in new], [event.id for event in new if event.id in known]
+        demo_ids = await self._demo_ids(ids, old_ids) if is_demo is None else frozenset(ids if is_demo else ())
+        new = [msgspec.structs.replace(event, demo=True) if event.id in demo_ids else event for event in new]
         fresh = [(event, packed) for event in new if known.get(event.id) != (packed := pack(event))]
         result = BulkWriteResult(unchanged=len(new) - len(fresh))
         if not fresh:
             return result
         version = await self._next_version()
         old = [event.id for event, _ in fresh if event.id in known]
-        ids = [event.id for event, _ in fresh]
-        demo_ids = await self._demo_ids(ids, old) if is_demo is None else frozenset(ids if is_demo else ())
         result.changed, result.created = len(old), len(fresh) - len(old)
         before = {id_: unpack(known[id_]) for id_ in old}
         await self._delete_rows(old)

@@ -192,6 +192,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hide_field_report_map: bool = False
     response_activity_count: Count = 0
     countries_for_preview: tuple[Id, ...] | None = None  # None: all its countries
+    demo: bool = False  # invented, and shown as such
 
 
 _encoder = msgspec.json.Encoder()

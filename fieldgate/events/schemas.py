@@ -157,6 +157,7 @@ class EventRecord(_EventRecordBase):
         Annotated[list[MiniCountry], Meta(description="Countries to show in previews, if they are not `countries`.")]
         | UnsetType
     ) = UNSET
+    demo: Annotated[bool, Meta(description="True in invented events; others do not have it.")] | UnsetType = UNSET
 
 
 class JoinedIds(msgspec.Struct):
@@ -222,6 +223,7 @@ class EventDetail(_EventRecordBase):
     visibility: Annotated[
         int, Meta(description="Who can see it: 3 everybody, 1 movement, 4 national societies, 2 secretariat.")
     ]
+    demo: Annotated[bool, Meta(description="True in invented events; others do not have it.")] | UnsetType = UNSET
 
 
 class MiniEvent(msgspec.Struct):

@@ -112,6 +112,24 @@ async def test_load_refuses_to_mix_with_demo_events(tmp_path: Path) -> None:
     await database.close()
 
 
+@pytest.mark.parametrize("content", ['{"id": 1, "name": "Flood", "demo": true}', "id,name,demo\r\n1,Flood,True\r\n"])
+async def test_load_refuses_demo_events(tmp_path: Path, content: str) -> None:
+    assert run_command("migrate", data=tmp_path / "data").returncode == 0
+    start = content.replace('"demo"', '"disaster_start_date": "2026-01-01", "demo"')
+    start = start.replace(",demo", ",disaster_start_date,demo").replace(",True", ",2026-01-01,True")
+    status, _, errors = run_load(tmp_path, "-", stdin=start)
+    assert (status, "is a demo event, which is invented. To load demo events, use --demo." in errors) == (1, True)
+    database = Database(f"sqlite:///{tmp_path / 'data' / 'fieldgate.db'}")
+    store = EventStore(database, DataVersions(database))
+    assert not await store.by_id(1)
+    assert run_load(tmp_path, "-", "--demo", stdin=start)[0] == 0
+    assert (await store.has_demo(), await store.has_real()) == (True, False)
+    await store.delete_demo()
+    await store.upsert([make_event(2)])
+    assert "This database has real events." in run_load(tmp_path, "-", "--demo", stdin=start)[2]
+    await database.close()
+
+
 def kill_after(count: int, command: list[Any], path: Path) -> None:
     """Run a synchronization until `count` events are written, then kill it."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

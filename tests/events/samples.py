@@ -70,6 +70,7 @@ def events(ids: st.SearchStrategy[int]) -> st.SearchStrategy[Event]:
         updated_at=timestamps,
         auto_generated_source=st.none() | st.sampled_from(SOURCES),
         is_featured=st.booleans(),
+        demo=st.booleans(),
         is_featured_region=st.booleans(),
         visibility=st.sampled_from((Visibility.PUBLIC, *Visibility)),
         parent_event=st.sampled_from((None, None, None, None, 1)),

@@ -119,6 +119,7 @@ class FeedEvent(msgspec.Struct):
     disaster_start_date: str
     created_at: str
     updated_at: str
+    demo: bool = False
 
 
 decode_event = msgspec.json.Decoder(FeedEvent).decode

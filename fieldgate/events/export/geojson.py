@@ -61,6 +61,7 @@ class EventProperties(ReportFigures, frozen=True, kw_only=True):
     appeals: Annotated[int, Meta(description="Number of its appeals.")]
     amount_requested: Annotated[float, Meta(description="Amount that its appeals request, in Swiss francs.")]
     amount_funded: Annotated[float, Meta(description="Amount received for its appeals, in Swiss francs.")]
+    demo: Annotated[bool, Meta(description="Whether the event is invented.")]
     glide: Annotated[str, Meta(description="GLIDE number; empty if unknown.")]
     summary: Annotated[str, Meta(description="Plain text, possibly empty.")]
 
@@ -140,6 +141,7 @@ def _properties(event: FeedEvent, country: FeedCountry | None, summary: str, con
         appeals=len(event.appeals),
         amount_requested=sum([appeal.amount_requested for appeal in event.appeals]),
         amount_funded=sum([appeal.amount_funded for appeal in event.appeals]),
+        demo=event.demo,
         glide=event.glide,
         summary=summary,
     )

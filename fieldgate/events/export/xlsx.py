@@ -52,6 +52,7 @@ SHEET_COLUMNS = (
     WorkbookColumn("countries.society_name", Message("National societies"), width=30),
     WorkbookColumn("ifrc_severity_level", Message("Severity from 0 to 2"), "number"),
     WorkbookColumn("ifrc_severity_level_update_date", Message("Severity since (UTC)"), "date", 20),
+    WorkbookColumn("demo", Message("Invented (demo)"), "boolean", 16),
     WorkbookColumn("is_featured", Message("Featured"), "boolean"),
     WorkbookColumn("is_featured_region", Message("Featured in its region"), "boolean"),
     WorkbookColumn("auto_generated", Message("Created automatically"), "boolean"),

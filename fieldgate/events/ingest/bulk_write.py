@@ -44,6 +44,7 @@ async def write_records(
     pending: Sequence[PendingRecord],
     on_failure: FailureCallback,
     in_transaction: TransactionHook | None = None,
+    is_demo: bool | None = None,
 ) -> BulkWriteResult:
     """Write records in one transaction. `in_transaction` runs in it, also if records failed."""
     failed: dict[int, list[WriteFailure]] = {}
@@ -52,7 +53,7 @@ async def write_records(
         events = _parse_pending(by_id, await writer.load(list(by_id)), failed)
         ids_by_slug = await writer.ids_by_slug([event.slug for event in events.values() if event.slug is not None])
         _reject_taken_slugs(by_id, events, ids_by_slug, failed)
-        result = await writer.upsert(list(events.values()))
+        result = await writer.upsert(list(events.values()), is_demo=is_demo)
         if in_transaction is not None:
             await in_transaction(writer, events, failed.keys())
     for failures in failed.values():

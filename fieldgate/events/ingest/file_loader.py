@@ -62,6 +62,7 @@ def read_records(path: str) -> Iterator[FileRecord]:
 class LoadOptions(NamedTuple):
     language: Language = Language.ENGLISH  # of texts without a language of their own
     visibility: Visibility | None = None  # of events whose records do not say it
+    is_demo: bool = False  # all become demo events; otherwise a file with some is refused
 
 
 class LoadResult(msgspec.Struct):
@@ -82,6 +83,7 @@ async def load(
     result = LoadResult()
     total = result.written
     pending: dict[int, PendingRecord] = {}
+    is_demo = True if options.is_demo else None
     unspecified: set[int] = set()  # pending records that do not say who can see the event
 
     async def count_not_public(_: EventWriter, events: Mapping[int, Event], __: Collection[int]) -> None:
@@ -92,7 +94,7 @@ async def load(
 
     async def flush() -> None:
         if pending:
-            total.add(await write_records(store, list(pending.values()), on_failure, count_not_public))
+            total.add(await write_records(store, list(pending.values()), on_failure, count_not_public, is_demo))
             pending.clear()
             unspecified.clear()
 
@@ -106,6 +108,8 @@ async def load(
                 else WriteFailure(location, "id", "A whole number is needed.")
             )
             continue
+        if not is_demo and str(record.get("demo")).casefold() in ("true", "1"):
+            raise InvalidFile(f"{location} is a demo event, which is invented. To load demo events, use --demo.")
         if id_ in pending or len(pending) >= BATCH_SIZE:  # a second record of an event updates the first
             await flush()
         if record.get("visibility") is None:

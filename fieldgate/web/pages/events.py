@@ -231,6 +231,7 @@ async def load_event_summary(page: Page, api: InternalAPI) -> dict[str, Any]:
         return MISSING
 
     return {
+        "first": ((await api.find(EVENT_PATH, {**filters, "limit": "1"})) or {"results": []})["results"],
         "tables": [
             (name, translate(title, language), translate(head, language)) for name, title, head in SUMMARY_TABLES
         ],

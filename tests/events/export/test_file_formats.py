@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import AsyncIterator
@@ -218,6 +219,26 @@ async def test_tables_have_amounts_appeals_regions_and_figures_of_reports(servic
     properties = feature["properties"]
     assert (properties["appeals"], properties["region"], properties["reported_dead"]) == (2, "Asia Pacific", 3)
     assert (properties["reported_affected"], properties["reported_displaced"]) == (70, None)
+
+
+async def test_demo_events_are_labelled_in_every_format(start: StartService) -> None:
+    async with start() as service:
+        store = EventStore(service.database, service.data_versions)
+        for is_demo in (True, False):
+            await store.upsert([make_event(1)], is_demo=is_demo)
+            [row] = csv.DictReader(io.StringIO((await service.get(EXPORT)).text))
+            [feature] = await features(service, f"{EXPORT}?format=geojson")
+            book = CalamineWorkbook.from_filelike(io.BytesIO((await service.get(f"{EXPORT}?format=xlsx")).content))
+            header, cells = book.get_sheet_by_index(0).to_python()
+            labels = (row["demo"], feature["properties"]["demo"], cells[header.index("Invented (demo)")])
+            assert labels == (str(is_demo), is_demo, is_demo)
+            records = [
+                json.loads((await service.get(f"{EXPORT}?format=ndjson")).text),
+                (await service.get(PATH)).json()["results"][0],
+                (await service.get(f"{PATH}1/")).json(),
+            ]
+            assert [each.get("demo") for each in records] == [True if is_demo else None] * 3
+            await store.delete_demo()
 
 
 async def test_file_name_from_filter_and_date(service: Service) -> None:

@@ -312,6 +312,17 @@ async def test_what_is_unknown_is_not_zero(events: Service) -> None:
     assert "nothing to draw" not in visible_text(await open_page(events, "?measure=affected"))
 
 
+BANNER = "These are demo data: the emergencies, figures and people are invented."
+
+
+async def test_demo_events_have_a_banner(events: Service, tmp_path: Any) -> None:
+    async with run_service(Settings(data=tmp_path, access_log=False)) as demo:
+        await EventStore(demo.database, demo.data_versions).upsert(EVENTS, is_demo=True)
+        for path in ("/", PATH, f"{PATH}1/", f"{PATH}summary/?countries__in={KENYA}", f"/api/v2/country/{KENYA}/"):
+            assert BANNER in visible_text((await PageClient(demo).get(path)).text), path
+            assert BANNER not in visible_text((await PageClient(events).get(path)).text), path
+
+
 async def test_page_works_under_a_path(tmp_path: Any) -> None:
     async with run_service(
         Settings(data=tmp_path, access_log=False, base_url="https://data.example.org/field"),
