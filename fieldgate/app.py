@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from fieldgate.accounts import admin_routes
+from fieldgate.accounts import admin_routes, user_credentials_routes
 from fieldgate.accounts import routes as account_routes
 from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.invitations import InvitationStore
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
-from fieldgate.accounts.user_activation import UserActivation
+from fieldgate.accounts.user_changes import UserEditor
 from fieldgate.assets.asset_lists import AssetLists
 from fieldgate.assets.asset_writer import AssetWriter
 from fieldgate.assets.authorization import AssetAuthorizer
@@ -106,6 +106,7 @@ def operations() -> tuple[Operation, ...]:
         *batch_routes.OPERATIONS,
         *explain_routes.OPERATIONS,
         *admin_routes.OPERATIONS,
+        *user_credentials_routes.OPERATIONS,
         *transfer_routes.OPERATIONS,
         *event_routes.OPERATIONS,
         *event_summary_routes.OPERATIONS,
@@ -159,7 +160,7 @@ def build_app(
     overload = Overload(settings.max_requests_in_flight, settings.upload_bytes_in_flight)
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
-        passwords, InvitationStore(database), UserActivation(database, data_versions),
+        passwords, InvitationStore(database), UserEditor(database, data_versions),
         OwnershipStore(database, data_versions), admin_routes.PublicCollections(asset_store.count_public_collections),
         internal_client,
         ImportStore(database, data_versions), asset_store, AssetLists(database), authorizer, workbook_writer,

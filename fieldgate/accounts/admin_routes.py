@@ -1,4 +1,4 @@
-"""`/api/v2/users/`: users who can be given permissions. Superusers create, invite, disable and enable them."""
+"""`/api/v2/users/`: users who can be given permissions. Superusers create, invite and change them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from fieldgate.accounts.schemas import (
 )
 from fieldgate.accounts.store import AccountStore, NewUser, UsernameTaken, new_token
 from fieldgate.accounts.tables import PUBLIC_USER_ID
-from fieldgate.accounts.user_activation import ONLY_SUPERUSERS, UserActivation
+from fieldgate.accounts.user_changes import ONLY_SUPERUSERS, UserEditor
 from fieldgate.errors import Conflict, Forbidden, NotFound, ValidationError
 from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, ResponseKind, get_list, operation, patch, post
@@ -115,7 +115,12 @@ async def user_creation(
 ) -> Created:
     require_superuser(user)
     reject_token(user)
-    await _validate(body, reference)
+    errors: dict[str, list[Message]] = {}
+    if error := username_error(body.username):
+        errors["username"] = [error]
+    if body.password and (error := password_error(body.password, body.username)):
+        errors["password"] = [error]
+    await _validate(errors, body, reference)
     # Without a password nobody can log in: the hash is that of a random text.
     password_hash = await passwords.hash_in_thread(body.password or new_token())
     new = NewUser(
@@ -125,7 +130,7 @@ async def user_creation(
         last_name=body.last_name.strip(),
         is_superuser=body.is_superuser,
         is_ifrc=body.is_ifrc,
-        countries=tuple(code.upper() for code in body.countries),
+        countries=tuple(_upper(body.countries)),
     )
     try:
         user_id = await accounts.create_user(new)
@@ -140,15 +145,13 @@ async def user_creation(
     return Created(created, Link(user_path(row.username)))
 
 
-async def _validate(body: NewUserBody, reference: ReferenceStore) -> None:
-    errors: dict[str, list[Message]] = {}
-    checks = {
-        "username": username_error(body.username),
-        "first_name": person_name_error(body.first_name.strip()),
-        "last_name": person_name_error(body.last_name.strip()),
-        "password": password_error(body.password, body.username) if body.password else None,
-    }
-    errors |= {field: [error] for field, error in checks.items() if error is not None}
+async def _validate(
+    errors: dict[str, list[Message]], body: NewUserBody | UserChanges, reference: ReferenceStore
+) -> None:
+    """Check names and countries, and raise these errors and the others."""
+    for field, name in (("first_name", body.first_name), ("last_name", body.last_name)):
+        if error := person_name_error((name or "").strip()):
+            errors[field] = [error]
     if body.countries:
         known = await reference.current()
         unknown = [code for code in body.countries if known.country_by_iso3(code.upper()) is None]
@@ -162,10 +165,11 @@ async def _validate(body: NewUserBody, reference: ReferenceStore) -> None:
 @patch(
     USER_PATH,
     response=FullUserRecord,
-    title=Message("Disable or enable a user"),
+    title=Message("Change a user"),
     description=Message(
+        "Changes name, rights and countries, or disables or enables the account; what is left out stays. "
         "Disabling revokes tokens, sessions and one-time links of the user for good. Nobody can disable their own "
-        "account, so one superuser always stays. Only for superusers."
+        "account, and the last active superuser stays one. Only for superusers; rights and countries not with a token."
     ),
     tag=TAG,
     no_store=True,
@@ -176,15 +180,28 @@ async def user_change(
     user: User,
     body: UserChanges,
     accounts: AccountStore,
-    activation: UserActivation,
+    editor: UserEditor,
+    reference: ReferenceStore,
     collections: PublicCollections,
 ) -> FullUserRecord:
     require_superuser(user)
+    if (body.is_superuser, body.is_ifrc, body.countries) != (None, None, None):
+        reject_token(user)  # rights of another account outlive a leaked token
     row = await find_user(username, accounts)
-    if body.is_active is not None:
-        await activation.set_active(row.id, is_active=body.is_active, by=user.id)
-        row = await find_user(username, accounts)
+    await _validate({}, body, reference)
+    changes = msgspec.structs.replace(
+        body,
+        first_name=body.first_name and body.first_name.strip(),
+        last_name=body.last_name and body.last_name.strip(),
+        countries=body.countries and _upper(body.countries),
+    )
+    await editor.change(row.id, changes, by=user.id)
+    row = await find_user(username, accounts)
     return full_user_record(row, await collections.count_of(row.id))
+
+
+def _upper(codes: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(code.upper() for code in codes))
 
 
 @post(

@@ -174,13 +174,13 @@ async def account_detail(user: User, store: AccountStore) -> AccountRecord:
 )
 async def account_token_list(page: PageRequest, user: User, store: AccountStore) -> ListResult[AccountTokenRecord]:
     count, rows = await store.list_tokens_of(user.id, page)
-    return ListResult(count, [_token_record(row, user) for row in rows])
+    return ListResult(count, [token_record(row, TOKENS_PATH, user) for row in rows])
 
 
-def _token_record(row: Row[Any], user: User) -> AccountTokenRecord:
+def token_record(row: Row[Any], list_path: str, user: User) -> AccountTokenRecord:
     issued_by: Literal["command", "http"] = "http" if row.issued_by == IssuedBy.HTTP.value else "command"
     return AccountTokenRecord(
-        url=Link(f"{TOKENS_PATH}{row.id}/"),
+        url=Link(f"{list_path}{row.id}/"),
         id=row.id,
         name=row.name,
         prefix=row.prefix,
@@ -236,8 +236,12 @@ async def account_token_creation(user: User, body: NewTokenBody, store: AccountS
     error_statuses=(403, 404),
 )
 async def account_token_deletion(id: str, user: User, store: AccountStore) -> None:
+    await revoke_token_of(user.id, id, store)
+
+
+async def revoke_token_of(user_id: int, id: str, store: AccountStore) -> None:
     is_number = id.isascii() and id.isdigit() and len(id) <= MAX_ID_DIGITS
-    if not (is_number and await store.revoke_token_of(user.id, int(id))):
+    if not (is_number and await store.revoke_token_of(user_id, int(id))):
         raise NotFound(Message("There is no valid token with the id {id}.", id=id[:50]))
 
 
@@ -251,17 +255,17 @@ async def account_token_deletion(id: str, user: User, store: AccountStore) -> No
 )
 async def account_session_list(page: PageRequest, user: User, store: AccountStore) -> ListResult[SessionRecord]:
     count, rows = await store.list_sessions_of(user.id, page)
-    records = [
-        SessionRecord(
-            id=row.id,
-            date_created=row.created_at,
-            last_used=row.last_used_at,
-            expires=row.expires_at,
-            is_current=row.hash == hash_token(user.secret),
-        )
-        for row in rows
-    ]
-    return ListResult(count, records)
+    return ListResult(count, [session_record(row, user) for row in rows])
+
+
+def session_record(row: Row[Any], user: User) -> SessionRecord:
+    return SessionRecord(
+        id=row.id,
+        date_created=row.created_at,
+        last_used=row.last_used_at,
+        expires=row.expires_at,
+        is_current=row.hash == hash_token(user.secret),
+    )
 
 
 @delete(

@@ -78,7 +78,17 @@ class NewUserBody(msgspec.Struct, frozen=True):
 
 
 class UserChanges(msgspec.Struct, frozen=True):
+    """Fields that are left out, or null, stay as they are."""
+
     is_active: Annotated[bool | None, Meta(description="false disables the account, true enables it.")] = None
+    first_name: Annotated[str | None, Meta(description="First name.")] = None
+    last_name: Annotated[str | None, Meta(description="Last name.")] = None
+    is_superuser: Annotated[bool | None, Meta(description="Whether the user has all permissions on everything.")] = None
+    is_ifrc: Annotated[bool | None, Meta(description="Whether the user sees events for the IFRC secretariat.")] = None
+    countries: Annotated[
+        Annotated[list[str], Meta(max_length=300)] | None,
+        Meta(description="All countries of the user, as three-letter codes."),
+    ] = None
 
 
 class UserFilters(msgspec.Struct, frozen=True):

@@ -13,11 +13,14 @@ from sqlalchemy.exc import ArgumentError
 
 from fieldgate.accounts.account_rules import password_error, person_name_error, username_error
 from fieldgate.accounts.passwords import Passwords
+from fieldgate.accounts.schemas import UserChanges
 from fieldgate.accounts.store import AccountStore, NewUser, UnknownUser, UsernameTaken
 from fieldgate.accounts.tables import PUBLIC_USER_ID
+from fieldgate.accounts.user_changes import UserEditor
 from fieldgate.cli.common import data_option, load_settings, open_database, run_with_accounts
 from fieldgate.cli.output import print_table
 from fieldgate.db import DataVersions, sqlite_file
+from fieldgate.errors import Conflict
 from fieldgate.i18n.languages import Language
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ MAX_SUGGESTIONS = 3
 
 @click.group()
 def user() -> None:
-    """Create, list, disable and enable users."""
+    """Create, list, change, disable and enable users."""
 
 
 @user.command("create")
@@ -44,11 +47,7 @@ def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Pa
     """Create the user NAME."""
     if error := username_error(name):
         raise click.BadParameter(str(error), param_hint="NAME")
-    for option in ("first", "last"):
-        if error := person_name_error(details[option]):
-            raise click.BadParameter(str(error), param_hint=f"--{option}")
-    if countries:
-        _check_countries(data, countries)
+    _check_details(data, details, countries)
     if _has_database(data) and _find(data, name) is not None:  # before the password is asked for
         raise _name_taken(name)
     password = _read_password(name, password_stdin)
@@ -66,6 +65,60 @@ def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Pa
     except UsernameTaken:
         raise _name_taken(name) from None
     click.echo(f"user {name} created")
+
+
+def _check_details(data: Path | None, details: dict[str, Any], countries: tuple[str, ...]) -> None:
+    for option in ("first", "last"):
+        if error := person_name_error(details[option] or ""):
+            raise click.BadParameter(str(error), param_hint=f"--{option}")
+    if countries:
+        _check_countries(data, countries)
+
+
+@user.command("change")
+@click.argument("name")
+@click.option("--first", help="First name.")
+@click.option("--last", help="Last name.")
+@click.option("--superuser/--no-superuser", default=None, help="Give or take all permissions on everything.")
+@click.option("--ifrc/--no-ifrc", default=None, help="Whether the user sees events for the IFRC secretariat.")
+@click.option(
+    "--country", "countries", multiple=True, metavar="ISO3", help="Country, instead of those before; can be repeated."
+)
+@click.option("--no-countries", is_flag=True, help="Remove all countries of the user.")
+@data_option
+def change(name: str, countries: tuple[str, ...], no_countries: bool, data: Path | None, **details: Any) -> None:
+    """Change name, rights or countries of the user NAME. What has no option stays."""
+    if countries and no_countries:
+        raise click.UsageError("Use --country or --no-countries, not both.")
+    new = UserChanges(
+        first_name=details["first"],
+        last_name=details["last"],
+        is_superuser=details["superuser"],
+        is_ifrc=details["ifrc"],
+        countries=[country.upper() for country in countries] if countries or no_countries else None,
+    )
+    if new == UserChanges():
+        raise click.UsageError("Say what to change, for example --superuser.")
+    with _require_user(name):
+        user_id = _existing_user(data, name).id
+        _check_details(data, details, countries)
+        try:
+            asyncio.run(_change(data, user_id, new))
+        except Conflict as error:
+            raise click.ClickException(str(error.message)) from None
+    click.echo(f"user {name} changed")
+
+
+async def _change(data: Path | None, user_id: int, new: UserChanges) -> None:
+    async with open_database(load_settings(data), creates=False) as database:
+        await UserEditor(database, DataVersions(database)).change(user_id, new)
+
+
+def _existing_user(data: Path | None, name: str) -> Any:
+    row = _find(data, name)
+    if row is None or row.id == PUBLIC_USER_ID:
+        raise UnknownUser(name)
+    return row
 
 
 def _find(data: Path | None, name: str) -> Any:
@@ -126,9 +179,7 @@ def _read_password(username: str, from_stdin: bool) -> str:
 def password(name: str, password_stdin: bool, data: Path | None) -> None:
     """Set the password of the user NAME. Browser sessions end; tokens stay valid."""
     with _require_user(name):
-        row = _find(data, name)
-        if row is None or row.id == PUBLIC_USER_ID:
-            raise UnknownUser(name)
+        _existing_user(data, name)
         password_hash = Passwords().hash(_read_password(name, password_stdin))
         run_with_accounts(data, lambda store: store.set_password(name, password_hash))
     click.echo(f"password of user {name} changed")

@@ -279,6 +279,12 @@ async def _user_transfer(context: MatrixContext, caller: str) -> httpx.Response:
     return await context.request(caller, "POST", f"/api/v2/users/{source}/transfer/", json={"to": target})
 
 
+async def _user_token_deletion(context: MatrixContext, caller: str) -> httpx.Response:
+    username, user_id = await context.service.create_user()
+    token_id = (await context.service.store.create_token(user_id, IssuedBy.HTTP, None)).id
+    return await context.request(caller, "DELETE", f"/api/v2/users/{username}/tokens/{token_id}/")
+
+
 async def _account_token_deletion(context: MatrixContext, caller: str) -> httpx.Response:
     token_id = 0
     if caller not in ("anonymous", "disabled"):
@@ -437,12 +443,20 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "user_list": get("/api/v2/users/"),
     "user_detail": get("/api/v2/users/AnonymousUser/"),
     "user_creation": {"with a password": _user_creation, "with a token": _user_creation_with_token},
-    "user_change": {"another user": on_new_user("PATCH", json={"is_active": True})},
+    "user_change": {
+        "another user": on_new_user("PATCH", json={"is_active": True}),
+        "another user's rights, with a password": on_new_user("PATCH", has_password=True, json={"is_ifrc": True}),
+        "another user's rights, with a token": on_new_user("PATCH", json={"is_ifrc": True}),
+    },
     "user_invitation": {
         "with a password": on_new_user("POST", "invitation/", has_password=True),
         "with a token": on_new_user("POST", "invitation/"),
     },
     "user_transfer": {"another user": _user_transfer},
+    "user_token_list": {"another user": on_new_user("GET", "tokens/")},
+    "user_token_deletion": {"another user": _user_token_deletion},
+    "user_session_list": {"another user": on_new_user("GET", "sessions/")},
+    "user_session_deletion": {"another user": on_new_user("DELETE", "sessions/")},
     "event_list": {VISIBLE_ONLY: get("/api/v2/event/")},
     "event_mini_list": {VISIBLE_ONLY: get("/api/v2/event/mini/")},
     "event_summary": {VISIBLE_ONLY: get("/api/v2/event/summary/")},

@@ -1,4 +1,4 @@
-"""`/api/v2/users/`: users who can be given permissions; superusers create, invite, disable and enable them."""
+"""`/api/v2/users/`: users who can be given permissions; superusers create, invite and change them."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -136,6 +136,85 @@ async def test_own_account_cannot_be_disabled(admin: Admin) -> None:
     assert answer.status_code == 409
     assert (await admin.send("GET", f"{PATH}root/")).json()["is_active"] is True
     assert (await admin.send("PATCH", f"{PATH}root/", {})).status_code == 200
+
+
+async def test_user_is_changed(admin: Admin) -> None:
+    path = f"{PATH}amina/"
+    link = await admin.invite("amina")
+    changes = {
+        "first_name": " Zoë ",
+        "last_name": "",
+        "is_superuser": True,
+        "is_ifrc": True,
+        "countries": ["ken", "KEN"],
+    }
+    answer = await admin.send("PATCH", path, changes)
+    assert answer.status_code == 200
+    expected = changes | {"first_name": "Zoë", "countries": ["KEN"]}
+    for record in (answer.json(), (await admin.send("GET", path)).json()):
+        assert {name: record[name] for name in changes} == expected
+    assert (await admin.service.get(PATH, headers=admin.amina.headers)).status_code == 200, "a right works at once"
+    assert (await admin.send("PATCH", path, {"is_superuser": False})).json()["first_name"] == "Zoë"
+    assert (await admin.service.get(PATH, headers=admin.amina.headers)).status_code == 403
+    assert (await admin.send("PATCH", path, {"countries": [], "first_name": None})).json()["countries"] == []
+    assert await admin.links.find_user(link) is not None, "a one-time link stays valid"
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"first_name": "a\nb"}, "first_name"),
+        ({"last_name": "x" * 151}, "last_name"),
+        ({"countries": ["KEN", "XYZ"]}, "countries"),
+        ({"is_superuser": "perhaps"}, "is_superuser"),
+    ],
+)
+async def test_invalid_changes_of_a_user(admin: Admin, changes: dict[str, Any], field: str) -> None:
+    before = (await admin.send("GET", f"{PATH}amina/")).json()
+    answer = await admin.send("PATCH", f"{PATH}amina/", {"is_ifrc": True, "is_active": False, **changes})
+    assert (answer.status_code, list(answer.json())) == (400, [field])
+    assert (await admin.send("GET", f"{PATH}amina/")).json() == before
+
+
+async def test_last_active_superuser_stays_one(admin: Admin) -> None:
+    disabled = await admin.world.create_user(username="former", is_superuser=True)
+    await admin.world.disable(disabled)
+    refused = await admin.send("PATCH", f"{PATH}root/", {"is_superuser": False, "first_name": "X"})
+    assert (refused.status_code, "last active superuser" in refused.json()["detail"]) == (409, True)
+    assert (await admin.send("GET", f"{PATH}root/")).json()["first_name"] == ""
+    await admin.send("PATCH", f"{PATH}amina/", {"is_superuser": True})
+    assert (await admin.send("PATCH", f"{PATH}root/", {"is_superuser": False})).status_code == 200
+    assert (await admin.send("PATCH", f"{PATH}root/", {"is_superuser": True})).status_code == 403
+
+
+async def test_tokens_give_no_rights(admin: Admin) -> None:
+    """Rights that a leaked token gave to another account would outlive it."""
+    headers = admin.root.headers
+    for changes in ({"is_superuser": True}, {"is_ifrc": True}, {"countries": ["KEN"]}):
+        refused = await admin.service.request("PATCH", f"{PATH}amina/", json=changes, headers=headers)
+        assert refused.status_code == 403
+    named = await admin.service.request("PATCH", f"{PATH}amina/", json={"first_name": "Zoë"}, headers=headers)
+    assert named.json()["first_name"] == "Zoë"
+
+
+async def test_tokens_and_sessions_of_others(admin: Admin) -> None:
+    path, store = f"{PATH}AMINA/", admin.service.store
+    for _ in range(2):
+        await store.issue_token(admin.amina.id, IssuedBy.SESSION, None)
+    tokens = (await admin.send("GET", f"{path}tokens/")).json()
+    assert (tokens["count"], tokens["results"][0]["is_current"]) == (1, False)
+    assert "token" not in tokens["results"][0]
+    url = tokens["results"][0]["url"]
+    assert url.startswith(f"{BASE_URL}{PATH}Amina/tokens/")
+    others = url.replace("Amina", "root")
+    assert (await admin.send("DELETE", others)).status_code == 404, "a token belongs to one user"
+    assert (await admin.send("DELETE", url)).status_code == 204
+    assert (await admin.service.get(PATH, headers=admin.amina.headers)).status_code == 401
+    assert (await admin.send("DELETE", url)).status_code == 404
+    assert (await admin.send("GET", f"{path}sessions/")).json()["count"] == 2
+    assert (await admin.send("DELETE", f"{path}sessions/")).status_code == 204
+    assert (await admin.send("GET", f"{path}sessions/")).json()["count"] == 0
+    assert (await admin.send("GET", f"{PATH}AnonymousUser/tokens/")).status_code == 404
 
 
 async def test_what_others_see_of_a_user(admin: Admin) -> None:

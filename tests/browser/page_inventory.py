@@ -93,6 +93,8 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("import-hostile", "{hostile_import}", USER),
     PageEntry("users", "/api/v2/users/", SUPERUSER),
     PageEntry("user", "/api/v2/users/omar/", SUPERUSER),
+    PageEntry("user-tokens", "/api/v2/users/omar/tokens/", SUPERUSER),
+    PageEntry("user-sessions", "/api/v2/users/omar/sessions/", SUPERUSER),
     PageEntry("user-public", "/api/v2/users/amina/", USER),
     PageEntry("error-not-found", "/api/v2/assets/nothing/", status=404),
     PageEntry("error-no-page", "/nothing/", status=404),

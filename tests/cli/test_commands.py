@@ -40,6 +40,12 @@ def test_create_list_and_revoke(tmp_path: Path) -> None:
     tokens = run_command("token", "list", data=tmp_path).stdout
     assert created.stdout[:10] in tokens
     assert created.stdout.strip() not in tokens
+    done = run_command("user", "change", "amina", "--no-superuser", data=tmp_path)
+    last = "This is the last active superuser. Make another user a superuser first."
+    assert (done.returncode, done.stderr) == (1, f"Error: {last}\n")
+    changes = ("--first", "Zoë", "--no-ifrc", "--country", "tcd")
+    assert run_command("user", "change", "AMINA", *changes, data=tmp_path).stdout == "user AMINA changed\n"
+    assert re.search(r"1 +amina +superuser +TCD +1", run_command("user", "list", data=tmp_path).stdout)
     assert run_command("token", "revoke", "1", data=tmp_path).stdout == "token 1 revoked\n"
     again = run_command("token", "revoke", "1", data=tmp_path)
     assert (again.returncode, again.stderr) == (1, "Error: There is no valid token with the id 1.\n")
@@ -65,6 +71,8 @@ def test_create_list_and_revoke(tmp_path: Path) -> None:
         (("user", "disable", "nobody"), "", "The user nobody does not exist."),
         (("token", "create", "nobody"), "", "The user nobody does not exist"),
         (("user", "enable", "nobody"), "", "The user nobody does not exist."),
+        (("user", "change", "nobody", "--ifrc"), "", "The user nobody does not exist."),
+        (("user", "change", "amina"), "", "Say what to change, for example --superuser."),
         (("user", "password", "nobody", "--password-stdin"), PASSWORD, "The user nobody does not exist."),
         (("token", "revoke", "99999999999999999999"), "", "is not in the range"),
         (("token", "create", "x", "--expires", "soon"), "", "expected a duration such as 90d, 12h or 30m, not 'soon'."),

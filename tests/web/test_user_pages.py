@@ -7,6 +7,7 @@ from sqlalchemy import func, select
 
 from fieldgate.accounts.invitations import InvitationStore
 from fieldgate.assets.tables import assets
+from fieldgate.pagination import PageRequest
 from tests.access.permission_world import PermissionWorld
 from tests.conftest import Service, StartService
 from tests.web.page_client import PageClient, visible_text
@@ -102,6 +103,41 @@ async def test_transfer_is_previewed_and_confirmed(start: StartService) -> None:
         assert "<script>alert" not in wrong.text
 
 
+async def test_user_is_changed_on_the_page(start: StartService) -> None:
+    async with start() as service:
+        admin = await new_admin(service)
+        world = PermissionWorld(service)
+        omar = await world.create_user(username="omar", first_name="Omar", countries=("KEN",))
+        await PageClient.logged_in(service, omar.id)
+        path = f"{USERS}omar/"
+        page = await admin.get(path)
+        assert 'value="Omar"' in page.text
+        assert '<option value="KEN" selected>' in page.text
+        fields = {"first_name": HOSTILE, "rights": ["is_superuser"], "countries": ["SSD"]}
+        changed = await admin.submit_and_follow(path, "change", fields)
+        assert "The account of omar was changed." in visible_text(changed.text)
+        assert "<script>alert" not in changed.text
+        record = await service.store.find_user("omar")
+        assert record is not None
+        assert (record.first_name, record.is_superuser, record.is_ifrc, record.countries) == (
+            HOSTILE,
+            True,
+            False,
+            ["SSD"],
+        )
+        wrong = await admin.submit(path, "change", {"first_name": "x" * 151})
+        assert (wrong.status_code, 'id="change-first_name-error"' in wrong.text) == (400, True)
+
+        [token] = (await service.store.list_tokens_of(omar.id, PageRequest())).rows
+        shown = await admin.get(f"{path}tokens/")
+        assert token.prefix in shown.text
+        revoked = await admin.submit_and_follow(path, "revoke", {"id": str(token.id)})
+        assert "omar has no tokens." in visible_text(revoked.text)
+        ended = await admin.submit_and_follow(path, "end-sessions")
+        assert "omar is logged out in all browsers." in visible_text(ended.text)
+        assert "omar is not logged in in any browser." in visible_text(ended.text)
+
+
 async def test_ordinary_users_see_no_forms(start: StartService) -> None:
     async with start() as service:
         _, user_id = await service.create_user(first_name="Secret", last_name="Name")
@@ -115,8 +151,8 @@ async def test_ordinary_users_see_no_forms(start: StartService) -> None:
             assert word not in visible_text(page.text)
         public = await client.get(f"{USERS}AnonymousUser/")
         assert "Everybody (public)" in visible_text(public.text)
-        for form in ("invite", "disable", "enable", "transfer"):
-            answer = await client.submit(f"{USERS}amina/", form, {"to": "amina"})
+        for form in ("invite", "disable", "enable", "transfer", "change", "revoke", "end-sessions"):
+            answer = await client.submit(f"{USERS}amina/", form, {"to": "amina", "id": "1"})
             assert answer.status_code == 400
             assert "Only superusers can do this." in visible_text(answer.text)
         assert (await client.submit(USERS, "create", {"username": "xavier"})).status_code in (400, 403)

@@ -28,14 +28,19 @@ async def create_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
 
 
 async def revoke_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
-    response = await api.send("DELETE", f"{TOKENS_PATH}{form.get('id')}/")
+    return await send_revocation(form, api, TOKENS_PATH, PAGE_PATH)
+
+
+async def send_revocation(form: SubmittedForm, api: InternalAPI, list_path: str, page_path: str) -> FormResult:
+    """Revoke the token of a form, and go to the page it was on."""
+    response = await api.send("DELETE", f"{list_path}{form.get('id')}/")
     if response.is_error:
         return FormErrors.from_response(response)
     if name := form.get("name"):
         message = Message("The token “{name}” was revoked. It is refused from now on.", name=name[:100])
     else:
         message = Message("The token was revoked. It is refused from now on.")
-    return Redirect(PAGE_PATH, message)
+    return Redirect(page_path, message)
 
 
 async def change_password(form: SubmittedForm, api: InternalAPI) -> FormResult:

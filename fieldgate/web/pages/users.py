@@ -1,4 +1,4 @@
-"""Pages of users: the list, and one user. Superusers create, invite, disable and enable users and transfer assets."""
+"""Pages of users: the list, and one user. Superusers create, invite and change users and transfer assets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,9 +20,11 @@ from fieldgate.web.page_views import (
     SubmittedForm,
     Undo,
 )
+from fieldgate.web.pages.account import send_revocation
 
 MAX_SUGGESTED_USERS = 200
 MAX_COUNTRIES = 1000
+MAX_LISTED = 10  # tokens and sessions on the page of a user
 
 TYPE_LABELS: Mapping[str, Message] = {
     "survey": Message("Forms"),
@@ -37,29 +39,32 @@ CountryNames = Callable[[Sequence[str]], list[str]]
 
 
 async def load_user_list(page: Page, api: InternalAPI) -> dict[str, Any]:
-    names = await _load_country_names(api)
-    by_name = sorted(names.items(), key=lambda item: collation_key(item[1], page.language))
-    return {"country_names": _name_countries(names), "country_options": by_name}
+    return await _load_countries(page, api)
 
 
 async def load_user(page: Page, api: InternalAPI) -> dict[str, Any]:
     record, form = page.record, page.form
     if "is_active" not in record:
         return {"usernames": [], "preview_types": [], "preview_to": ""}
+    path = user_path(record["username"])
     users = await api.get(USERS_PATH, {"limit": MAX_SUGGESTED_USERS})
     preview = form.values.get("transfer") if form is not None else None
     return {
-        "country_names": _name_countries(await _load_country_names(api)),
+        **await _load_countries(page, api),
+        "tokens": await api.get(f"{path}tokens/", {"limit": MAX_LISTED}),
+        "sessions": await api.get(f"{path}sessions/", {"limit": MAX_LISTED}),
         "usernames": [each["username"] for each in users["results"] if each["username"] != record["username"]],
         "preview_types": _count_by_label(preview["asset_types"], page.language) if preview else [],
         "preview_to": form.get("to") if form is not None else "",
     }
 
 
-async def _load_country_names(api: InternalAPI) -> dict[str, str]:
-    """Names of countries by three-letter code."""
+async def _load_countries(page: Page, api: InternalAPI) -> dict[str, Any]:
+    """A function that names countries by three-letter code, and all countries as options."""
     countries = await api.get("/api/v2/country/", {"limit": MAX_COUNTRIES})
-    return {each["iso3"]: each["name"] for each in countries["results"] if each["iso3"]}
+    names = {each["iso3"]: each["name"] for each in countries["results"] if each["iso3"]}
+    by_name = sorted(names.items(), key=lambda item: collation_key(item[1], page.language))
+    return {"country_names": _name_countries(names), "country_options": by_name}
 
 
 def _name_countries(names: Mapping[str, str]) -> CountryNames:
@@ -76,19 +81,41 @@ def _count_by_label(types: Mapping[str, int], language: Language) -> list[tuple[
 
 async def create_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """The page shows the one-time link once."""
+    body = {"username": form.get("username"), **_profile(form)}
+    response = await api.send("POST", USERS_PATH, json=body)
+    if response.is_error:
+        return FormErrors.from_response(response, {name: name for name in body})
+    return FormPreview({"user": response.body})
+
+
+def _profile(form: SubmittedForm) -> dict[str, Any]:
     rights = form.get_all("rights")
-    body = {
-        "username": form.get("username"),
+    return {
         "first_name": form.get("first_name"),
         "last_name": form.get("last_name"),
         "is_superuser": "is_superuser" in rights,
         "is_ifrc": "is_ifrc" in rights,
         "countries": form.get_all("countries"),
     }
-    response = await api.send("POST", USERS_PATH, json=body)
+
+
+async def change_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    body = _profile(form)
+    response = await api.send("PATCH", _path(form), json=body)
     if response.is_error:
         return FormErrors.from_response(response, {name: name for name in body})
-    return FormPreview({"user": response.body})
+    return Redirect(_path(form), Message("The account of {name} was changed.", name=_username(form)))
+
+
+async def revoke_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    return await send_revocation(form, api, f"{_path(form)}tokens/", _path(form))
+
+
+async def end_sessions(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    response = await api.send("DELETE", f"{_path(form)}sessions/")
+    if response.is_error:
+        return FormErrors.from_response(response)
+    return Redirect(_path(form), Message("{name} is logged out in all browsers.", name=_username(form)))
 
 
 async def invite_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
@@ -145,10 +172,15 @@ def _path(form: SubmittedForm) -> str:
 PAGES: dict[str, PageView] = {
     "user_list": PageView("accounts/user_list.html", load_user_list),
     "user_detail": PageView("accounts/user_detail.html", load_user),
+    "user_token_list": PageView("accounts/own_list.html"),
+    "user_session_list": PageView("accounts/own_list.html"),
 }
 FORMS: dict[FormKey, PageForm] = {
     ("user_list", "create"): PageForm(create_user, is_once=True),
     ("user_detail", "invite"): PageForm(invite_user, is_once=True),
+    ("user_detail", "change"): PageForm(change_user),
+    ("user_detail", "revoke"): PageForm(revoke_token),
+    ("user_detail", "end-sessions"): PageForm(end_sessions),
     ("user_detail", "disable"): PageForm(disable_user),
     ("user_detail", "enable"): PageForm(enable_user),
     ("user_detail", "transfer"): PageForm(transfer_assets, confirm_field="step"),

@@ -1,14 +1,17 @@
-"""Disabling and enabling accounts: a superuser always stays, whatever happens at the same time."""
+"""Changing accounts: an active superuser always stays, whatever happens at the same time."""
 
 import asyncio
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
+from fieldgate.accounts.schemas import UserChanges
 from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.accounts.tables import users
-from fieldgate.accounts.user_activation import UserActivation, check_activation
+from fieldgate.accounts.user_changes import UserEditor, check_change
 from fieldgate.db import Database, DataVersions
 from fieldgate.errors import Conflict, Forbidden
 
@@ -17,20 +20,29 @@ USER_IDS = range(1, 5)
 
 @given(
     st.frozensets(st.sampled_from(USER_IDS), min_size=1),
-    st.lists(st.tuples(st.sampled_from(USER_IDS), st.booleans(), st.sampled_from(USER_IDS)), max_size=30),
+    st.lists(
+        st.tuples(
+            st.sampled_from(USER_IDS),
+            st.sampled_from(("is_active", "is_superuser")),
+            st.booleans(),
+            st.sampled_from(USER_IDS),
+        ),
+        max_size=30,
+    ),
 )
-def test_some_superuser_stays_active(active: frozenset[int], attempts: list[tuple[int, bool, int]]) -> None:
-    """All users here are superusers; they disable and enable each other in any order."""
-    for user_id, is_active, by in attempts:
+def test_some_superuser_stays_active(active: frozenset[int], attempts: list[tuple[int, str, bool, int]]) -> None:
+    """Superusers disable and enable each other, and take and give the right, in any order."""
+    for user_id, field, value, by in attempts:
+        changes = msgspec.structs.replace(UserChanges(), **{field: value})
         try:
-            check_activation(user_id, is_active=is_active, by=by, active_superusers=active)
+            check_change(user_id, changes, by=by, active_superusers=active)
         except Forbidden:
             assert by not in active
         except Conflict:
-            assert (user_id, is_active) == (by, False)
+            assert (user_id, value) == (by, False)
         else:
             assert by in active
-            active = active | {user_id} if is_active else active - {user_id}
+            active = active | {user_id} if value else active - {user_id}
         assert active
 
 
@@ -39,13 +51,14 @@ async def create_superusers(store: AccountStore, count: int) -> list[int]:
     return [await store.create_user(each) for each in new]
 
 
-async def test_superusers_who_disable_each_other_at_once(database: Database) -> None:
+@pytest.mark.parametrize("change", [UserChanges(is_active=False), UserChanges(is_superuser=False)])
+async def test_superusers_who_disable_each_other_at_once(database: Database, change: UserChanges) -> None:
     versions = DataVersions(database)
-    store, activation = AccountStore(database, versions), UserActivation(database, versions)
+    store, editor = AccountStore(database, versions), UserEditor(database, versions)
     ids = await create_superusers(store, 4)
     pairs = [(user_id, by) for by in ids for user_id in ids if user_id != by]
     results = await asyncio.gather(
-        *(activation.set_active(user_id, is_active=False, by=by) for user_id, by in pairs), return_exceptions=True
+        *(editor.change(user_id, change, by=by) for user_id, by in pairs), return_exceptions=True
     )
     assert any(isinstance(result, Forbidden) for result in results)
     assert all(result is None or isinstance(result, Forbidden) for result in results)

@@ -1,0 +1,60 @@
+"""Change accounts: names, rights, countries, disabled or not. At least one superuser always stays active."""
+
+from collections.abc import Collection
+
+import msgspec
+from sqlalchemy import select
+
+from fieldgate.accounts.schemas import UserChanges
+from fieldgate.accounts.store import TOPIC, revoke_tokens
+from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, users
+from fieldgate.db import Database, DataVersions, now
+from fieldgate.errors import Conflict, Forbidden
+from fieldgate.i18n.messages import Message
+
+ONLY_SUPERUSERS = Message("Only superusers can do this.")
+LAST_SUPERUSER = Message("This is the last active superuser. Make another user a superuser first.")
+
+
+def check_change(user_id: int, changes: UserChanges, *, by: int | None, active_superusers: Collection[int]) -> None:
+    """Raise an error if a user may not be changed. `by` is None for the operator of the service.
+
+    Only an active superuser may do it, and disable others only. So the last superuser cannot be disabled.
+    """
+    if by is not None and by not in active_superusers:
+        raise Forbidden(ONLY_SUPERUSERS)
+    if user_id == by and changes.is_active is False:
+        raise Conflict(Message("You cannot disable your own account. Ask another superuser."))
+    if changes.is_superuser is False and set(active_superusers) == {user_id}:
+        raise Conflict(LAST_SUPERUSER)
+
+
+class UserEditor:
+    def __init__(self, database: Database, data_versions: DataVersions) -> None:
+        self._database = database
+        self._data_versions = data_versions
+
+    async def change(self, user_id: int, changes: UserChanges, *, by: int | None = None) -> None:
+        """Change an account; what is None stays.
+
+        Disabling revokes tokens, sessions and one-time links for good.
+        """
+        values = {name: value for name, value in msgspec.structs.asdict(changes).items() if value is not None}
+        if not values:
+            return
+        is_active = values.pop("is_active", None)
+        superusers = select(users.c.id).where(users.c.is_superuser, users.c.disabled_at.is_(None))
+        account = users.update().where(users.c.id == user_id, users.c.id != PUBLIC_USER_ID)
+        async with self._database.transaction() as connection:
+            # Locked, so that two superusers who disable each other do not both succeed.
+            locked = await connection.execute(superusers.order_by(users.c.id).with_for_update())
+            check_change(user_id, changes, by=by, active_superusers=set(locked.scalars()))
+            if values:
+                await connection.execute(account.values(**values))
+            if is_active is not None:
+                is_changed = users.c.disabled_at.is_not(None) if is_active else users.c.disabled_at.is_(None)
+                await connection.execute(account.where(is_changed).values(disabled_at=None if is_active else now()))
+            if is_active is False:
+                await connection.execute(invitations.delete().where(invitations.c.user_id == user_id))
+                await revoke_tokens(connection, user_id)
+            await self._data_versions.bump(connection, TOPIC)
