@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from fieldgate import __version__
 from fieldgate.errors import Forbidden, ServiceUnavailable
-from fieldgate.http.injection import ClientAddress, HandlerContext
+from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Operation, ResponseKind, get, raw
@@ -20,16 +20,16 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.overload import SharedCall
-from fieldgate.settings import Settings
+from fieldgate.settings import LOOPBACK, Network, Settings
 
 METRICS_CHECK_SECONDS = 3  # Prometheus waits for ten
 TAG = "Service"
 INDEX_PATH = "/api/v2/"
 
 
-class Health(msgspec.Struct, frozen=True):
+class Health(msgspec.Struct, frozen=True, omit_defaults=True):
     status: str
-    version: str = __version__
+    version: Annotated[str, Meta(description="Only for superusers, and for clients on the same machine.")] = ""
 
 
 class NotReadyReport(msgspec.Struct, frozen=True):
@@ -107,8 +107,8 @@ class Readiness:
     no_store=True,
     rate_cost=0,
 )
-async def healthz() -> Response:
-    return _json_response(Health("alive"))
+async def healthz(context: HandlerContext, settings: Settings) -> Response:
+    return _json_response(_health("alive", context, settings))
 
 
 @raw(
@@ -126,9 +126,23 @@ async def healthz() -> Response:
     no_store=True,
     rate_cost=0,
 )
-async def readyz(readiness: Readiness) -> Response:
+async def readyz(context: HandlerContext, settings: Settings, readiness: Readiness) -> Response:
     await readiness.check()
-    return _json_response(Health("ready"))
+    return _json_response(_health("ready", context, settings))
+
+
+def _health(status: str, context: HandlerContext, settings: Settings) -> Health:
+    """Who looks for a version with a known weakness does not learn it here."""
+    is_told = context.caller.is_superuser or _comes_from(LOOPBACK, context, settings)
+    return Health(status, __version__ if is_told else "")
+
+
+def _comes_from(networks: Iterable[Network], context: HandlerContext, settings: Settings) -> bool:
+    """Whether the client is in a network. Behind an untrusted proxy on this machine, every client seems to be local."""
+    client = context.client
+    is_relayed = b"x-forwarded-for" in context.headers or b"forwarded" in context.headers
+    is_untrusted = is_relayed and not is_in_networks(client.peer, settings.trusted_proxies)
+    return not is_untrusted and is_in_networks(client.address, networks)
 
 
 @raw(
@@ -145,16 +159,9 @@ async def readyz(readiness: Readiness) -> Response:
     rate_cost=0,
 )
 async def metrics(
-    context: HandlerContext,
-    client: ClientAddress,
-    settings: Settings,
-    request_metrics: RequestMetrics,
-    readiness: Readiness,
+    context: HandlerContext, settings: Settings, request_metrics: RequestMetrics, readiness: Readiness
 ) -> Response:
-    # Behind an untrusted proxy on this machine, every client seems to be local.
-    is_relayed = b"x-forwarded-for" in context.headers or b"forwarded" in context.headers
-    is_untrusted = is_relayed and not is_in_networks(client.peer, settings.trusted_proxies)
-    if is_untrusted or not is_in_networks(client.address, settings.metrics_from):
+    if not _comes_from(settings.metrics_from, context, settings):
         raise Forbidden(Message("Metrics are not available to this address; see FIELDGATE_METRICS_FROM."))
     content_type = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
     return Response(200, [content_type, NO_STORE], request_metrics.to_prometheus(is_ready=await readiness.is_ready()))

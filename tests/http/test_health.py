@@ -1,14 +1,15 @@
 """Health checks."""
 
 import asyncio
+from ipaddress import ip_network
 
 import pytest
 
 from fieldgate import __version__
 from fieldgate.db.outages import Outage
-from fieldgate.http.health import NotReady, Readiness, readyz
+from fieldgate.http.health import NotReady, Readiness
 from fieldgate.i18n.languages import Language
-from tests.conftest import Service
+from tests.conftest import Service, StartService
 
 
 class FixedCheck:
@@ -19,9 +20,20 @@ class FixedCheck:
         return self._reason
 
 
-async def test_readyz_of_a_service(service: Service) -> None:
-    response = await service.get("/readyz")
-    assert response.content == b'{"status":"ready","version":"%s"}' % __version__.encode()
+@pytest.mark.parametrize(("path", "status"), [("/readyz", "ready"), ("/healthz", "alive")])
+async def test_version_is_told_to_few(start: StartService, path: str, status: str) -> None:
+    alone, with_version = {"status": status}, {"status": status, "version": __version__}
+    async with start(trusted_proxies=(ip_network("127.0.0.1"),)) as service:
+        tokens = [await service.create_token(is_superuser=is_superuser) for is_superuser in (True, False)]
+        root, user = ({"Authorization": f"Token {token}"} for token in tokens)
+        far = {"X-Forwarded-For": "203.0.113.7"}
+        assert (await service.get(path)).json() == with_version, "on this machine"
+        assert (await service.get(path, headers=far)).json() == alone
+        assert (await service.get(path, headers={**far, **user})).json() == alone
+        assert (await service.get(path, headers={**far, **root})).json() == with_version
+        assert (await service.get(path, headers={"X-Forwarded-For": "127.0.0.1"})).json() == with_version
+    async with start() as service:  # an unknown proxy
+        assert (await service.get(path, headers={"X-Forwarded-For": "127.0.0.1"})).json() == alone
 
 
 async def test_metrics_tell_whether_the_service_is_ready(service: Service) -> None:
@@ -32,7 +44,7 @@ async def test_metrics_tell_whether_the_service_is_ready(service: Service) -> No
 
 async def test_readyz_without_readiness_is_503() -> None:
     with pytest.raises(NotReady) as raised:
-        await readyz.handler(Readiness(FixedCheck(None), FixedCheck(Outage.READ_ONLY)))
+        await Readiness(FixedCheck(None), FixedCheck(Outage.READ_ONLY)).check()
     assert raised.value.status == 503
     assert raised.value.body(Language.ENGLISH) == {
         "detail": "The database is read-only at the moment, so nothing can be saved. Please try again later.",
