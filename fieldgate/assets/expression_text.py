@@ -185,7 +185,7 @@ class _ExpressionWriter:
         return translate(Message(message.text, **values), self._language)
 
     def _quote(self, text: str) -> str:
-        return f"“{isolate(text, self._language)}”"
+        return self._say(Message("“{quoted}”"), quoted=isolate(text, self._language))
 
 
 def isolate(text: str, language: Language) -> str:

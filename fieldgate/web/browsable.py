@@ -13,6 +13,7 @@ from fieldgate.http.links import encode_query
 from fieldgate.http.response.response_builder import ErrorContext, PageContext, RenderedPage
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.overload import run_in_thread_if
+from fieldgate.web.formatting import Formatter
 from fieldgate.web.json_html import render_json, truncate_json
 from fieldgate.web.page_templates import PageScope, PageTemplates
 from fieldgate.web.page_views import Page, PageView, Redirect
@@ -87,7 +88,8 @@ class BrowsablePages:
         messages = [] if is_for_programs else [translate(problem.message, context.language)]
         if isinstance(problem, ValidationError):
             body: Mapping[str, Any] = problem.body(context.language)
-            messages = [f"{name}: {text}" for name, texts in body.items() for text in texts]
+            shown = Formatter(context.language)
+            messages = [shown.labelled(name, text) for name, texts in body.items() for text in texts]
         body_html = self._templates.render(
             "error.html",
             PageScope.of_error(context),

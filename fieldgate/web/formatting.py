@@ -7,10 +7,11 @@ from functools import lru_cache
 from babel import Locale, dates, lists, numbers, units
 
 from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
 
 MISSING = "–"  # what a table shows where there is no value
 _BYTE_UNITS = ("byte", "kilobyte", "megabyte", "gigabyte")
-_COMPACT_FROM = 10_000
+_COMPACT_FROM = 1_000_000
 MAX_CACHED_TEXTS = 4096
 
 DateValue = str | date | None  # ISO 8601 from JSON, or a date or timestamp
@@ -21,6 +22,7 @@ class Formatter:
 
     def __init__(self, language: Language) -> None:
         self._locale = Locale(language.value)
+        self._language = language
 
     def number(self, value: float | None) -> str:
         """1,234,567"""
@@ -33,6 +35,20 @@ class Formatter:
         if abs(value) < _COMPACT_FROM:
             return self.number(round(value))
         return numbers.format_compact_decimal(value, format_type="long", locale=self._locale, fraction_digits=1)
+
+    def money(self, value: float | None) -> str:
+        """CHF 30,000; CHF 3.2 million. Some languages have a word between millions and the currency."""
+        if value is None:
+            return MISSING
+        amount = self.compact(value)
+        message = Message("CHF {amount}", amount=amount)
+        if abs(value) >= _COMPACT_FROM:
+            message = Message("CHF {millions}", millions=amount)
+        return translate(message, self._language)
+
+    def labelled(self, label: str, value: str) -> str:
+        """Kenya: 1,234. French has a space before the colon."""
+        return translate(Message("{label}: {value}", label=label, value=value), self._language)
 
     def short(self, value: float | None) -> str:
         """3.2M, where space is scarce."""

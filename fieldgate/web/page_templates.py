@@ -35,7 +35,7 @@ MAX_SANITIZED_TAGS = 200
 MAX_SANITIZED_CHARS = 100_000
 MAX_SANITIZED_GROWTH = 4  # times the length of the text
 LINK_SCHEMES = {"http", "https", "mailto"}
-_FILTERS = ("number", "compact", "short", "percent", "date", "datetime", "since", "month", "bytes", "list")
+_FILTERS = ("number", "compact", "money", "short", "percent", "date", "datetime", "since", "month", "bytes", "list")
 
 
 class PageScope:

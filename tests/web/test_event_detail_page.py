@@ -120,7 +120,7 @@ async def page_text(client: PageClient, path: str) -> str:
 async def test_key_facts(reader: PageClient) -> None:
     text = await page_text(reader, f"{PATH}1/")
     for expected in (
-        "Flood 1", "Orange", "12 thousand People affected", "88% of CHF 2,000 funded", "Jan 2, 2026",
+        "Flood 1", "Orange", "12,000 People affected", "88% of CHF 2,000 funded", "Jan 2, 2026",
         "Asia Pacific", "India , Nepal", "FL-2026-000123-NPL", "Jhapa and Morang", "Updated",
         "120 schools closed Government",
     ):  # fmt: skip

@@ -138,7 +138,7 @@ async def build_charts(
             iso3=entry["iso3"],
             name=entry["name"],
             value=measure.number_of(entry),
-            text=f"{entry['name']}: {formatter.compact(measure.value_of(entry))}",
+            text=formatter.labelled(entry["name"], formatter.compact(measure.value_of(entry))),
             href=href(entry),
         )
         for entry in countries
@@ -193,7 +193,7 @@ def _build_timeline(
             TimelineValue(
                 label=formatter.month(period["start"]) if is_monthly else formatter.year(period["start"]),
                 value=measure.number_of(period),
-                text=f"{period['name']}: {formatter.compact(measure.value_of(period))}",
+                text=formatter.labelled(period["name"], formatter.compact(measure.value_of(period))),
                 value_text=formatter.short(measure.value_of(period)),
                 href=href(period),
                 is_start=is_monthly and period["start"][5:7] == "01",

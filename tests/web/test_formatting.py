@@ -1,0 +1,39 @@
+"""Numbers, money and labels as the languages write them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import fieldgate.web
+from fieldgate.i18n.languages import Language
+from fieldgate.web.formatting import Formatter
+
+TEMPLATES = Path(fieldgate.web.__file__).parent / "templates"
+
+
+@pytest.mark.parametrize(
+    ("language", "small", "large"),
+    [
+        ("en", "CHF 30,000", "CHF 4.2 million"),
+        ("fr", "30 000 CHF", "4,2 millions de CHF"),
+        ("es", "30.000 CHF", "4,2 millones de CHF"),
+        ("ar", "30,000 فرنك سويسري", "4.2 مليون فرنك سويسري"),
+    ],
+)
+def test_money(language: str, small: str, large: str) -> None:
+    formatter = Formatter(Language(language))
+    shown = [" ".join(formatter.money(value).split()) for value in (30_000, 4_200_000)]
+    assert shown == [small, large]
+
+
+def test_colon_of_a_label() -> None:
+    assert Formatter(Language.FRENCH).labelled("Mots", "crue") == "Mots\u00a0: crue"
+    assert Formatter(Language.SPANISH).labelled("Palabras", "crecida") == "Palabras: crecida"
+
+
+@pytest.mark.parametrize("template", sorted(TEMPLATES.rglob("*.html")), ids=lambda path: path.name)
+def test_colons_are_in_messages(template: Path) -> None:
+    """French has a space before a colon, so that a template cannot add one to a text."""
+    shown = re.sub(r"<pre.*?</pre>|\{#.*?#\}", "", template.read_text(), flags=re.DOTALL)
+    assert not re.search(r"(\}\}|%\}|</\w+>):", shown)
