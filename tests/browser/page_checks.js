@@ -123,6 +123,17 @@
     return found;
   };
 
+  // Hints in fields that end before they are read.
+  const clippedPlaceholders = () => {
+    const canvas = document.createElement("canvas").getContext("2d");
+    return [...document.querySelectorAll("input[placeholder]")].filter((input) => {
+      const style = getComputedStyle(input);
+      canvas.font = style.font;
+      const room = input.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+      return isVisible(input) && canvas.measureText(input.placeholder).width > room;
+    }).map((input) => input.placeholder);
+  };
+
   // Texts that lie on each other.
   const overlappingText = () => {
     const lines = [];
@@ -185,6 +196,6 @@
   };
 
   window.PageChecks = {
-    openDisclosures, interfaceTexts, rawNames, injectedCode, horizontalScroll, clippedText, overlappingText, setTextSpacing, nodeCount,
+    openDisclosures, interfaceTexts, rawNames, injectedCode, horizontalScroll, clippedText, clippedPlaceholders, overlappingText, setTextSpacing, nodeCount,
   };
 })();

@@ -1,12 +1,17 @@
-"""Pages on paper, and names in another direction than the page."""
+"""Pages on paper and on phones, names in another direction than the page, and where the focus goes."""
+
+from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import Page, expect
 
 from fieldgate.i18n.languages import Language
-from tests.browser.chromium import PHONE
+from tests.browser.chromium import DESKTOP, PHONE, ZOOMED, Visitor
+from tests.browser.demo_site import USER
 from tests.browser.page_inspection import PageVisitor
 from tests.browser.page_inventory import PAGES
 
+PHONE_HEIGHT = 844
 A4_WIDTH = 700  # CSS pixels, without the margins
 ENTRIES = {entry.name: entry for entry in PAGES}
 
@@ -44,3 +49,76 @@ def test_english_names_begin_at_the_right_in_arabic(page_visitor: PageVisitor, n
     loaded = page_visitor.open(ENTRIES[name], Language.ARABIC)
     loaded.resize(PHONE)
     assert loaded.page.locator(selector).first.evaluate(_DISTANCE_FROM_START) < 2
+
+
+@pytest.mark.parametrize("width", [PHONE, ZOOMED, DESKTOP])
+@pytest.mark.parametrize("language", [Language.FRENCH, Language.SPANISH])
+def test_placeholders_are_readable(page_visitor: PageVisitor, language: Language, width: int) -> None:
+    loaded = page_visitor.open(ENTRIES["events"], language)
+    loaded.resize(width)
+    assert loaded.call("clippedPlaceholders") == []
+
+
+def test_phone_shows_the_first_event_within_two_screens(page_visitor: PageVisitor) -> None:
+    loaded = page_visitor.open(ENTRIES["events"], Language.FRENCH, with_open_disclosures=False)
+    loaded.resize(PHONE)
+    page = loaded.page
+    first = page.locator(".events tbody tr").first.bounding_box()
+    assert first
+    assert first["y"] < 2 * PHONE_HEIGHT
+    assert not page.locator("#filter-from").is_visible()
+    page.get_by_label("Plus de filtres").check()
+    assert page.locator("#filter-from").is_visible()
+
+
+def test_phone_cuts_no_graph_off(page_visitor: PageVisitor) -> None:
+    loaded = page_visitor.open(ENTRIES["permissions"], Language.ENGLISH)
+    assert loaded.page.locator(".graph").is_visible()
+    loaded.resize(PHONE)
+    assert not loaded.page.locator(".graph").is_visible(), "the table above has the same"
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_focus_follows_the_order_of_the_home_page(page_visitor: PageVisitor, width: int) -> None:
+    """By columns: a section is below the one before, or in the next column."""
+    loaded = page_visitor.open(ENTRIES["home-user"], Language.ENGLISH)
+    loaded.resize(width)
+    *sections, last = [each.bounding_box() for each in loaded.page.locator("main section").all()]
+    places = [(round(box["x"]), round(box["y"])) for box in sections if box]
+    assert len(places) >= 4
+    assert places == sorted(places)
+    assert last
+    assert last["y"] > max(y for _, y in places)
+
+
+def test_arrows_of_breadcrumbs_are_mirrored_once(page_visitor: PageVisitor) -> None:
+    loaded = page_visitor.open(ENTRIES["event"], Language.ARABIC)
+    separator = loaded.page.locator(".breadcrumb li").nth(1)
+    assert separator.evaluate("each => getComputedStyle(each, '::before').content") == '"›"'
+
+
+def test_breadcrumbs_keep_the_filter(open_page: Callable[[Visitor], Page]) -> None:
+    page = open_page(Visitor(USER))
+    page.goto("/api/v2/event/?dtype__in=12")
+    page.locator(".events tbody th a").first.click()
+    page.locator(".breadcrumb a").click()
+    expect(page.locator("#filter-dtype__in")).to_have_value("12")
+    assert page.url.endswith("/api/v2/event/?dtype__in=12")
+
+
+def test_notices_get_the_focus(open_page: Callable[[Visitor], Page]) -> None:
+    """Screen readers do not announce what a page begins with. The menu of languages keeps its style, too."""
+    page = open_page(Visitor(USER))
+    page.goto("/account/")
+    style = """each => { const {padding, borderRadius, backgroundColor, textDecorationLine} = getComputedStyle(each);
+        return [padding, borderRadius, backgroundColor, textDecorationLine]; }"""
+    language = page.locator(".chips [lang=fr]")
+    before = language.evaluate(style)
+    page.get_by_label("What is it for?").fill("Focus")
+    page.get_by_role("button", name="Create token").click()
+    expect(page.locator(".outcome")).to_be_focused()
+    assert language.evaluate(style) == before
+    row = page.locator("tr", has_text="Focus")
+    row.locator("summary").click()
+    row.get_by_role("button", name="Revoke this token").click()
+    expect(page.locator(".notice")).to_be_focused()

@@ -12,6 +12,7 @@ MAX_LABELS = 6
 GAP = 0.15  # between bars, as a share of their distance
 MIN_BAR_HEIGHT = 1.5  # of a value above 0
 MAX_BAR_WIDTH = 60.0
+CHARACTER_WIDTH = 7.0  # of labels, on average and with some space
 
 
 class TimelineValue(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +91,7 @@ def build_timeline(values: Sequence[TimelineValue]) -> Timeline:
         shape="".join(
             f"M{bar.x:g} {axis_y:g}v-{bar.height:g}h{bar.width:g}v{bar.height:g}z" for bar in bars if bar.height
         ),
-        labels=[_label(slot, place, values[place].label) for place in places],
+        labels=_without_collisions([_label(slot, place, values[place].label) for place in places]),
         peak=peak,
         peak_y=peak_y,
     )
@@ -102,10 +103,23 @@ def _bar_height(value: float, greatest: float, available: float) -> float:
     return max(value / greatest * available, MIN_BAR_HEIGHT)
 
 
+def _without_collisions(labels: Sequence[AxisLabel]) -> list[AxisLabel]:
+    """Leave out labels that would begin before the one on their left ends."""
+    kept: list[AxisLabel] = []
+    end = 0.0
+    for label in labels:
+        width = len(label.text) * CHARACTER_WIDTH
+        start = label.x - width * {"start": 0, "middle": 0.5, "end": 1}[label.anchor]
+        if not kept or start >= end:
+            kept.append(label)
+            end = start + width
+    return kept
+
+
 def _label(slot: float, place: int, text: str) -> AxisLabel:
     """A label at a bar. Near an edge it is aligned with it, so that it is not cut off."""
     x = slot * (place + 0.5)
-    half = len(text) * 3.5
+    half = len(text) * CHARACTER_WIDTH / 2
     if x < half:
         return AxisLabel(0.0, text, "start")
     if x > CHART_WIDTH - half:

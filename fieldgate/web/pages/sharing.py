@@ -108,7 +108,6 @@ async def _managing_values(page: Page, state: SharingState, api: InternalAPI) ->
     form = page.form
     values: dict[str, Any] = {
         "share_form": _share_form(form, query.get("change", ""), state, language),
-        "history_count": (await api.get(f"{state.asset.path}history/", {"limit": 1}))["count"],
         "sources": await _sources(state.asset, query.get("copy_search", ""), api),
         "copy_search": query.get("copy_search", ""),
         "table": "" if form is None else form.values.get("table", form.get("table")),

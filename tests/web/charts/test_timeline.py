@@ -15,6 +15,23 @@ def values(counts: list[int]) -> list[TimelineValue]:
     ]
 
 
+def test_labels_do_not_collide() -> None:
+    """A chart that begins in January has its first label at the edge, next to that of the second January."""
+    months = [(year, month) for year in range(2021, 2031) for month in range(1, 13)]
+    values = [
+        TimelineValue(label=f"Jan {year}", value=1, text="", is_start=month == 1)
+        for year, month in [*months[11:12], *months[12:14], *months[24:26], *months[36:]]
+    ]
+    chart = build_timeline(values)
+    ends = [0.0]
+    for label in chart.labels:
+        width = len(label.text) * 6
+        start = label.x - {"start": 0, "middle": width / 2, "end": width}[label.anchor]
+        assert start >= ends[-1]
+        ends.append(start + width)
+    assert len(chart.labels) >= 2
+
+
 @given(numbers)
 def test_bars_are_in_proportion_and_inside(counts: list[int]) -> None:
     chart = build_timeline(values(counts))

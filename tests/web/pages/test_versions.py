@@ -48,6 +48,17 @@ async def test_restore_and_undo(world: AssetWorld) -> None:
     assert "Thank you" in visible_text(back.text)
 
 
+async def test_first_version_has_nothing_to_compare_with(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner)
+    await world.add_version(path, changed_content())
+    second, first = await versions_of(client, path)
+    for page in (f"{path}versions/", first, second):
+        html = (await client.get(page)).text
+        assert f'href="{first}diff/"' not in html
+        assert (f'href="{second}diff/"' in html) == (page != first)
+
+
 async def test_differences_in_words(world: AssetWorld) -> None:
     owner, client = await world.user()
     path = await world.create(owner)

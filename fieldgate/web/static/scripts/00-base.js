@@ -1,4 +1,4 @@
-// Copy buttons, keyboard shortcuts and menus. Pages work without all of this.
+// Copy buttons, notices, breadcrumbs, keyboard shortcuts and menus. Pages work without all of this.
 (() => {
   const text = document.documentElement.dataset;
   for (const box of document.querySelectorAll(".copyable")) {
@@ -11,7 +11,8 @@
     });
     box.append(button);
   }
-  document.getElementById("error-summary")?.focus();
+  // Screen readers read what has the focus; they do not announce what a page begins with.
+  document.querySelector("#error-summary, .notice, .outcome[role=status]")?.focus();
   const openTarget = () => {
     const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
     if (target?.tagName === "DETAILS") target.open = true;
@@ -24,4 +25,8 @@
     const search = document.querySelector("input[type=search]");
     if (search) { search.focus(); event.preventDefault(); }
   });
+  // The first step of the breadcrumb is a list: back to it as it was, with its filters.
+  if (!location.search.includes("form=")) sessionStorage.setItem(location.pathname, location.search);
+  const list = document.querySelector(".breadcrumb a");
+  if (list && !list.search) list.search = sessionStorage.getItem(list.pathname) || "";
 })();
