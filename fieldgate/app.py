@@ -14,6 +14,7 @@ from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.invitations import InvitationStore
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
+from fieldgate.accounts.storage_quota import StorageQuota
 from fieldgate.accounts.store import AccountStore
 from fieldgate.accounts.user_changes import UserEditor
 from fieldgate.assets.asset_lists import AssetLists
@@ -155,6 +156,8 @@ def build_app(
     workbook_writer = WorkbookWriter()
     sandbox = RequestSandbox(SandboxLimits(settings.import_memory, settings.import_seconds))
     content_checker = SandboxContentChecker(sandbox, settings.max_upload)
+    import_store = ImportStore(database, data_versions)
+    quota = StorageQuota(settings.max_storage_per_user, asset_store.count_stored_bytes, import_store.count_stored_bytes)
     used_forms = OneTimeKeys(database, timedelta(seconds=settings.session_lifetime))
     all_operations = (*operations(), *extra_operations)
     overload = Overload(settings.max_requests_in_flight, settings.upload_bytes_in_flight)
@@ -163,10 +166,11 @@ def build_app(
         passwords, InvitationStore(database), UserEditor(database, data_versions),
         OwnershipStore(database, data_versions), admin_routes.PublicCollections(asset_store.count_public_collections),
         internal_client,
-        ImportStore(database, data_versions), asset_store, AssetLists(database), authorizer, workbook_writer,
+        import_store, quota, asset_store, AssetLists(database), authorizer, workbook_writer,
         FormFiles(authorizer, asset_store, workbook_writer),
-        AssignmentStore(database, data_versions), AssetWriter(database, data_versions, authorizer, content_checker),
-        VersionRestorer(database, data_versions),
+        AssignmentStore(database, data_versions),
+        AssetWriter(database, data_versions, authorizer, content_checker, quota),
+        VersionRestorer(database, data_versions, quota),
         fetcher or URLFetcher(settings.import_hosts), WorkbookAnnotator(sandbox),
         reference, event_store, events,
         EventExporter(events),

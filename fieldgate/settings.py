@@ -89,6 +89,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_upload: Annotated[int, Meta(description="Largest file that can be imported, for example `25MiB`.")] = (
         25 * MEBIBYTE
     )
+    max_storage_per_user: Annotated[
+        int, Meta(description="Bytes of files and forms that a user can store, for example `5GiB`; `0`: any number.")
+    ] = 0
+    max_queued_imports: Annotated[int, Meta(description="Imports of a user that can wait or be in work at a time.")] = (
+        100
+    )
     upload_bytes_in_flight: Annotated[
         int,
         Meta(description="Bytes of uploads that one process receives at the same time, for example `128MiB`."),
@@ -287,6 +293,8 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "response_cache_size": _parse_size,
     "record_cache_size": _parse_size,
     "max_upload": _parse_size,
+    "max_storage_per_user": _parse_size,
+    "max_queued_imports": _integer_between(1, 1_000_000),
     "upload_bytes_in_flight": _parse_size,
     "spool": _parse_folder,
     "import_hosts": _parse_import_hosts,

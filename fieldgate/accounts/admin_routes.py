@@ -20,6 +20,7 @@ from fieldgate.accounts.schemas import (
     UserRecord,
     user_path,
 )
+from fieldgate.accounts.storage_quota import StorageQuota
 from fieldgate.accounts.store import AccountStore, NewUser, UsernameTaken, new_token
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.accounts.user_changes import ONLY_SUPERUSERS, UserEditor
@@ -80,7 +81,7 @@ async def user_list(
     error_statuses=(404,),
 )
 async def user_detail(
-    username: str, user: User, accounts: AccountStore, collections: PublicCollections
+    username: str, user: User, accounts: AccountStore, collections: PublicCollections, quota: StorageQuota
 ) -> UserRecord | FullUserRecord:
     row = await accounts.find_any(username)
     is_visible = row is not None and (row.disabled_at is None or user.is_superuser)
@@ -88,7 +89,7 @@ async def user_detail(
         raise NotFound(Message("There is no user {name}.", name=username[:150]))
     count = await collections.count_of(row.id)
     if user.is_superuser and row.id != PUBLIC_USER_ID:
-        return full_user_record(row, count)
+        return msgspec.structs.replace(full_user_record(row, count), stored_bytes=await quota.used_by(row.id))
     return user_record(row, count)
 
 

@@ -44,6 +44,9 @@ class FullUserRecord(UserRecord, frozen=True, kw_only=True):
     invitation_expires: Annotated[
         datetime | None, Meta(description="Until when a one-time link is valid; null if there is none.")
     ]
+    stored_bytes: Annotated[
+        int | None, Meta(description="About how many bytes of files and forms the user stores; null in lists.")
+    ] = None
 
 
 class InvitationRecord(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ from fieldgate.identity import AuthMethod, User
 from fieldgate.pagination import PageRequest
 
 TOPIC = "accounts"  # users, but not their tokens, sessions, links and times of login: others do not see those
-MAX_TOKENS = 50  # per user, obtained over HTTP; beyond that the least recently used is revoked
+MAX_TOKENS = 50  # per user, obtained over HTTP, and as many sessions; beyond that the least recently used is revoked
 TOKEN_RETENTION = timedelta(days=30)  # how long expired and revoked tokens are listed
 MAX_CACHED_HOLDERS = 1000  # of tokens, per process
 LAST_USED_RESOLUTION = timedelta(minutes=1)  # of the "last used" time
@@ -237,26 +237,22 @@ class AccountStore:
             if issued_by is IssuedBy.SESSION:
                 await connection.execute(users.update().where(users.c.id == user_id).values(last_login_at=timestamp))
             await connection.execute(_delete_dead(user_id, timestamp - TOKEN_RETENTION))
-            if issued_by is IssuedBy.HTTP:
-                await self._drop_least_used(connection, user_id, timestamp)
+            if issued_by is not IssuedBy.COMMAND:
+                await self._drop_least_used(connection, user_id, issued_by, timestamp)
         return NewToken(token_id, token, timestamp)
 
-    async def _drop_least_used(self, connection: AsyncConnection, user_id: int, timestamp: datetime) -> None:
+    async def _drop_least_used(
+        self, connection: AsyncConnection, user_id: int, issued_by: IssuedBy, timestamp: datetime
+    ) -> None:
+        of_kind = and_(tokens.c.user_id == user_id, tokens.c.issued_by == issued_by.value, _is_live())
         most_recent = (
             select(tokens.c.id)
-            .where(tokens.c.user_id == user_id, tokens.c.issued_by == IssuedBy.HTTP.value, _is_live())
+            .where(of_kind)
             .order_by(func.coalesce(tokens.c.last_used_at, tokens.c.created_at).desc(), tokens.c.id.desc())
             .limit(MAX_TOKENS)
         )
         await connection.execute(
-            tokens.update()
-            .where(
-                tokens.c.user_id == user_id,
-                tokens.c.issued_by == IssuedBy.HTTP.value,
-                _is_live(),
-                tokens.c.id.not_in(most_recent),
-            )
-            .values(revoked_at=timestamp)
+            tokens.update().where(of_kind, tokens.c.id.not_in(most_recent)).values(revoked_at=timestamp)
         )
 
     async def list_tokens(self) -> Sequence[Row[Any]]:

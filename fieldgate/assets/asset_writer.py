@@ -10,6 +10,7 @@ import msgspec
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.accounts.storage_quota import StorageQuota
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found, authorize_row
 from fieldgate.assets.form_checker import CheckedContent, ContentChecker, ContentToCheck
 from fieldgate.assets.sharing.changes import apply_type_change
@@ -73,11 +74,13 @@ class AssetWriter:
         data_versions: DataVersions,
         authorizer: AssetAuthorizer,
         checker: ContentChecker,
+        quota: StorageQuota,
     ) -> None:
         self._database = database
         self._data_versions = data_versions
         self.authorizer = authorizer
         self._checker = checker
+        self._quota = quota
         self._store = AssetStore(database, data_versions)
         self._sharing = AssignmentStore(database, data_versions)
         # A request of a few bytes can clone a form of many megabytes.
@@ -89,6 +92,7 @@ class AssetWriter:
     async def create(self, user: User, body: AssetCreation) -> WrittenAsset:
         if body.clone_from and body.content is not None:
             raise ValidationError({"clone_from": [_CONTENT_OR_CLONE]})
+        await self._quota.check(user.id)
         tags = parse_tags(body.tag_string or "")
         parent_uid = _asset_uid("parent", body.parent) if body.parent and body.parent.strip() else None
         if parent_uid is not None:
@@ -114,6 +118,7 @@ class AssetWriter:
         values = {"name": name, "settings": body.settings}
         changes = {field: value for field, value in values.items() if value is not None}
         if body.content is not None:
+            await self._quota.check(asset.owner_id, len(body.content.data))
             return await self._replace_content(user, asset, body.content, changes)
         if changes:
             await self._store.update(user, uid, **changes)

@@ -7,7 +7,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Select, and_, case, func, literal, not_, or_, select
+from sqlalchemy import ColumnElement, Row, Select, Text, and_, case, cast, func, literal, not_, or_, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -246,6 +246,17 @@ class AssetStore:
         if row is None:
             raise asset_not_found(uid)
         return row
+
+    async def count_stored_bytes(self, owner_id: int) -> int:
+        """Return about how many bytes the versions of an owner's assets have, with their files."""
+        of_owner = select(versions.c.id).join_from(versions, assets, assets.c.id == versions.c.asset_id)
+        owned = versions.c.id.in_(of_owner.where(assets.c.owner_id == owner_id))
+        texts = func.length(cast(versions.c.content, Text)) + func.coalesce(func.length(versions.c.xform), 0)
+        file_ids = select(versions.c.file_id).where(owned)
+        async with self._database.read_transaction() as connection:
+            content = await connection.execute(select(func.sum(texts)).where(owned))
+            kept = await connection.execute(select(func.sum(func.length(files.c.data))).where(files.c.id.in_(file_ids)))
+            return int(content.scalar() or 0) + int(kept.scalar() or 0)
 
     async def count_public_collections(self, owner_ids: Sequence[int]) -> dict[int, int]:
         """Return the number of collections that the public can discover, by owner id."""

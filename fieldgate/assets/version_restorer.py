@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, Text, and_, cast, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.accounts.storage_quota import StorageQuota
 from fieldgate.assets.authorization import asset_not_found, authorize_row
 from fieldgate.assets.sharing.changes import apply_type_change
 from fieldgate.assets.sharing.store import AssignmentStore
@@ -26,9 +27,10 @@ _COLUMNS = (versions.c.id, versions.c.uid, versions.c.number, versions.c.summary
 
 
 class VersionRestorer:
-    def __init__(self, database: Database, data_versions: DataVersions) -> None:
+    def __init__(self, database: Database, data_versions: DataVersions, quota: StorageQuota) -> None:
         self._database = database
         self._data_versions = data_versions
+        self._quota = quota
         self._store = AssetStore(database, data_versions)
         self._sharing = AssignmentStore(database, data_versions)
 
@@ -39,6 +41,7 @@ class VersionRestorer:
             if asset is None:
                 raise asset_not_found(uid)
             (await authorize_row(connection, asset, user)).require("change_asset")
+            await self._quota.check(asset.owner_id)
             version = await self._find_earlier(connection, asset.id, version_uid)
             asset_type = effective_type(asset.asset_type, version.summary.get("row_count", 0))
             has_new_type = asset_type != asset.asset_type

@@ -2,8 +2,9 @@
 
 import msgspec
 
+from fieldgate.accounts.storage_quota import StorageQuota
 from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.errors import NotFound, ValidationError
+from fieldgate.errors import NotFound, TooManyRequests, ValidationError
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, get, get_list, post
@@ -29,6 +30,7 @@ from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.settings import Settings
 
 TAG = "Imports"
+RETRY_SECONDS = 30  # of a user with many unfinished imports
 THREAD_THRESHOLD_BYTES = 64 * 1024  # parsed in 0.5 ms; starting a thread takes 0.1 ms
 
 
@@ -81,6 +83,7 @@ async def import_creation(
     store: ImportStore,
     authorizer: AssetAuthorizer,
     fetcher: URLFetcher,
+    quota: StorageQuota,
     settings: Settings,
 ) -> Created:
     key = _idempotency_key(context)
@@ -90,6 +93,10 @@ async def import_creation(
     digest = url_digest(body.url, options) if new_import is None else new_import.digest
     if key is not None and (first_uid := await store.find_by_idempotency_key(user.id, key, digest)):
         return _accepted_response(first_uid)
+    if await store.is_queue_full(user.id, settings.max_queued_imports):
+        message = "{count} of your files are not imported yet. Send more when some of them are."
+        raise TooManyRequests(Message(message, count=settings.max_queued_imports), RETRY_SECONDS)
+    await quota.check(user.id, 0 if new_import is None else new_import.file.size)
     if options.destination_uid is not None:
         await _check_destination(user, destination_field(body), options.destination_uid, authorizer)
     if new_import is None:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import msgspec
-from sqlalchemy import Delete, Select, bindparam, exists, select
+from sqlalchemy import Delete, Select, bindparam, exists, func, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
@@ -139,6 +139,23 @@ class ImportStore:
         if known_digest != digest:
             raise IdempotencyKeyReused
         return str(uid)
+
+    async def is_queue_full(self, user_id: int, most: int) -> bool:
+        """Whether a user has this many unfinished imports."""
+        waiting = select(imports.c.id).where(imports.c.user_id == user_id, imports.c.status == PROCESSING)
+        async with self._database.read_transaction() as connection:
+            return len((await connection.execute(waiting.limit(most))).all()) == most
+
+    async def count_stored_bytes(self, user_id: int) -> int:
+        """Return how many bytes the files of a user's imports have, without those that are files of versions."""
+        is_used = exists().where(versions.c.file_id == files.c.id)
+        query = (
+            select(func.sum(func.length(files.c.data)))
+            .join_from(imports, files, files.c.id == imports.c.file_id)
+            .where(imports.c.user_id == user_id, ~is_used)
+        )
+        async with self._database.read_transaction() as connection:
+            return int((await connection.execute(query)).scalar() or 0)
 
     async def list_for_user(
         self, user_id: int, status: str | None, ordering: str, page: PageRequest

@@ -123,16 +123,21 @@ async def test_token_that_was_just_used_expires(store: AccountStore, monkeypatch
     assert await store.find_token_holder(token, AuthMethod.TOKEN) is None
 
 
-async def test_least_recently_used_token_beyond_50_is_revoked(store: AccountStore) -> None:
+@pytest.mark.parametrize(
+    ("kind", "method"), [(IssuedBy.HTTP, AuthMethod.TOKEN), (IssuedBy.SESSION, AuthMethod.SESSION)]
+)
+async def test_least_recently_used_token_beyond_50_is_revoked(
+    store: AccountStore, kind: IssuedBy, method: AuthMethod
+) -> None:
     user_id, other = await create_user(store), await create_user(store, "other")
     command = await store.issue_token(user_id, IssuedBy.COMMAND, None)
     others = await store.issue_token(other, IssuedBy.HTTP, None)
-    issued = [await store.issue_token(user_id, IssuedBy.HTTP, None) for _ in range(MAX_TOKENS)]
-    oldest = await store.find_token_holder(issued[0], AuthMethod.TOKEN)
+    issued = [await store.issue_token(user_id, kind, None) for _ in range(MAX_TOKENS)]
+    oldest = await store.find_token_holder(issued[0], method)
     assert oldest is not None
     await store.touch_token(oldest.token_id)
-    issued.append(await store.issue_token(user_id, IssuedBy.HTTP, None))
-    alive = [token for token in issued if await store.find_token_holder(token, AuthMethod.TOKEN)]
+    issued.append(await store.issue_token(user_id, kind, None))
+    alive = [token for token in issued if await store.find_token_holder(token, method)]
     assert len(alive) == MAX_TOKENS
     assert issued[1] not in alive, "the first one was used since, so the second is revoked"
     assert await store.find_token_holder(command, AuthMethod.TOKEN) is not None

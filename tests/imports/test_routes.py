@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from fieldgate.accounts.store import IssuedBy
 from fieldgate.assets.tables import files
 from tests.conftest import BASE_URL, Service, StartService
 from tests.imports.fake_host import ok_response, serve_fake_host, status_response
@@ -135,6 +136,42 @@ async def test_size_limit_is_exact_for_every_body_format(start: StartService, bo
             response = await service.client.post(PATH, headers=headers, **bodies[body_format])
             assert response.status_code == status
             assert status == 201 or str(limit) in response.json()["detail"]
+
+
+async def test_queue_of_a_user_is_bounded(start: StartService) -> None:
+    async with start(max_queued_imports=3) as service:
+        headers, others = {**await auth_headers(service), "Idempotency-Key": "1"}, await auth_headers(service)
+        first = await service.client.post(PATH, headers=headers, files=FILE)
+        for key in ("2", "3"):
+            sent = await service.client.post(PATH, headers={**headers, "Idempotency-Key": key}, files=FILE)
+            assert sent.status_code == 201
+        refused = await service.client.post(PATH, headers={**headers, "Idempotency-Key": "4"}, files=FILE)
+        assert (refused.status_code, "3 of your files" in refused.json()["detail"]) == (429, True)
+        assert int(refused.headers["Retry-After"]) > 0
+        assert (await service.client.post(PATH, headers=headers, files=FILE)).json() == first.json(), "a repetition"
+        assert (await service.client.post(PATH, headers=others, files=FILE)).status_code == 201
+        assert (await service.get(PATH, headers=headers)).json()["count"] == 3
+
+
+async def test_storage_of_a_user_is_bounded(start: StartService, database_url: str) -> None:
+    """Files of imports and content of forms count; nothing is stored beyond the limit."""
+    assets, form = "/api/v2/assets/", {"name": "A", "asset_type": "survey", "content": {"survey": []}}
+    limit = 3 * len(BOOK)
+    async with start(database_url=database_url, max_storage_per_user=limit) as service:
+        username, user_id = await service.create_user()
+        token = await service.store.issue_token(user_id, IssuedBy.COMMAND, None)
+        headers, others = {"Authorization": f"Token {token}"}, await auth_headers(service)
+        root = {"Authorization": f"Token {await service.create_token(is_superuser=True)}"}
+        created = await service.client.post(assets, headers=headers, json=form)
+        for status in (201, 201, 413):
+            assert (await service.client.post(PATH, headers=headers, files=FILE)).status_code == status
+        used = (await service.get(f"/api/v2/users/{username}/", headers=root)).json()["stored_bytes"]
+        assert 2 * len(BOOK) < used < limit
+        large = {"survey": [{"type": "note", "name": f"n{number}", "label": "x" * 500} for number in range(20)]}
+        refused = await service.client.patch(created.json()["url"], headers=headers, json={"content": large})
+        assert (refused.status_code, "no room left" in refused.json()["detail"]) == (413, True)
+        assert (await service.client.post(PATH, headers=others, files=FILE)).status_code == 201
+        assert (await service.get(PATH, headers=headers)).json()["count"] == 2
 
 
 async def test_repeated_idempotency_key_returns_first_response(service: Service) -> None:

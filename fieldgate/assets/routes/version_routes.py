@@ -116,7 +116,7 @@ async def version_file(
         "status is 400 if it is the current version already, or equal to it."
     ),
     tag=TAG,
-    error_statuses=(403, 404),
+    error_statuses=(403, 404, 413),
 )
 async def version_restoration(
     uid: str, version: str, user: User, restorer: VersionRestorer, authorizer: AssetAuthorizer, store: AssetStore
