@@ -12,12 +12,28 @@ from typing import NamedTuple
 from fieldgate_client.cli.exit_codes import ExitCode, UsageError
 from fieldgate_client.cli.session import Command, Session, add_server_options, comma_list
 from fieldgate_client.client import Client
-from fieldgate_client.errors import UnsupportedByServer
+from fieldgate_client.errors import (
+    FieldgateError,
+    InvalidRequest,
+    NotAllowed,
+    NotFound,
+    RequestFailed,
+    UnsupportedByServer,
+)
 from fieldgate_client.server_url import last_path_segment
 from fieldgate_client.sharing import SharingResult
 from fieldgate_client.terminal_text import clean_line
 
 COLUMNS = ("asset", "user", "permission")
+
+
+class Row(NamedTuple):
+    """A row of a CSV file."""
+
+    asset: str
+    user: str
+    permission: str
+    line: int = 0
 
 
 class Grant(NamedTuple):
@@ -26,6 +42,7 @@ class Grant(NamedTuple):
     asset: str
     users: tuple[str, ...]
     permissions: tuple[str, ...]
+    rows: tuple[Row, ...] = ()
 
 
 def _add_share_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,8 +72,8 @@ def share(session: Session) -> int:
             _print_effects(session, grants, planned)
             session.output.note("Nothing was changed: this was a dry run.")
             return ExitCode.OK
-        if len(grants) > 1:
-            _try_all(client, grants, options.remove)
+        if options.file:
+            _try_all(client, grants, options)
         results: list[SharingResult] = []
         try:
             for grant in grants:
@@ -66,11 +83,36 @@ def share(session: Session) -> int:
     return ExitCode.OK
 
 
-def _try_all(client: Client, grants: list[Grant], remove: bool) -> None:
-    """A row that the server refuses must not leave the rows after it undone. KoboToolbox cannot try."""
+def _try_all(client: Client, grants: list[Grant], options: argparse.Namespace) -> None:
+    """Report all rows that the server refuses, before the first is applied. KoboToolbox cannot try."""
+    found = []
     with suppress(UnsupportedByServer):
         for grant in grants:
-            _apply(client, grant, remove, dry_run=True)
+            if _refusal(client, grant, options.remove) is None:
+                continue
+            for row in grant.rows:
+                alone = Grant(row.asset, (row.user,), (row.permission,))
+                if (error := _refusal(client, alone, options.remove)) is not None:
+                    found.append((row.line, f"line {row.line}{_column_of(error)}: {error.message}"))
+    if found:
+        texts = "\n".join(text for _, text in sorted(found))
+        raise FieldgateError(f"{options.file} was not applied; nothing was changed.\n{texts}")
+
+
+def _refusal(client: Client, grant: Grant, remove: bool) -> RequestFailed | None:
+    try:
+        _apply(client, grant, remove, dry_run=True)
+    except (InvalidRequest, NotAllowed, NotFound) as error:
+        return error
+    return None
+
+
+def _column_of(error: RequestFailed) -> str:
+    """The column that an error is about, if the server says it."""
+    columns = [column for column in COLUMNS if f"{column}s" in error.fields]
+    if not error.fields:  # the asset cannot be seen, or not be shared
+        columns = ["asset"]
+    return f", column {columns[0]}" if columns else ""
 
 
 def _apply(client: Client, grant: Grant, remove: bool, *, dry_run: bool) -> SharingResult:
@@ -95,45 +137,54 @@ def _print_effects(session: Session, grants: list[Grant], results: list[SharingR
         session.output.print("Nothing changes: the permissions are as wanted already.")
 
 
-def read_rows(file: str) -> list[tuple[str, str, str]]:
-    """Rows of a CSV file: asset, user, permission. Its errors name the line."""
+def read_rows(file: str) -> list[Row]:
+    """Rows of a CSV file: asset, user, permission. An error names all lines and columns."""
     try:
         with Path(file).open(encoding="utf-8-sig", newline="") as opened:
-            return _parse_rows(file, opened)
+            return _parse_rows(file, opened.read())
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"{file} is not a CSV file in UTF-8: {error}") from None
 
 
-def _parse_rows(file: str, lines: Iterable[str]) -> list[tuple[str, str, str]]:
-    reader = csv.DictReader(lines)
+def _parse_rows(file: str, text: str) -> list[Row]:
+    lines = text.splitlines(keepends=True)
+    first = lines[0] if lines else ""
+    # Excel writes semicolons where the decimal sign is a comma.
+    reader = csv.DictReader(lines, delimiter=";" if first.count(";") > first.count(",") else ",")
     header = [(name or "").strip().lower() for name in reader.fieldnames or []]
     if missing := [name for name in COLUMNS if name not in header]:
         raise UsageError(f"{file} has no column {' or '.join(missing)}. The first line must be: asset,user,permission")
     reader.fieldnames = header
-    rows = []
-    for row in reader:
-        cells = [str(row[name] or "").strip() for name in COLUMNS]
-        if not any(cells):
+    rows, errors = [], []
+    for values in reader:
+        asset, user, permission = (str(values[name] or "").strip() for name in COLUMNS)
+        row = Row(asset, user, permission, reader.line_num)
+        empty = [name for name in COLUMNS if not getattr(row, name)]
+        if len(empty) == len(COLUMNS):
             continue
-        if not all(cells):
-            raise UsageError(f"{file}, line {reader.line_num}: asset, user and permission must not be empty.")
-        rows.append((cells[0], cells[1], cells[2]))
+        errors += [f"{file}, line {row.line}, column {name}: is empty." for name in empty]
+        rows.append(row)
+    if errors:
+        raise UsageError("\n".join(errors))
     if not rows:
         raise UsageError(f"{file} has no rows.")
     return rows
 
 
-def group_rows(rows: Iterable[tuple[str, str, str]]) -> list[Grant]:
+def group_rows(rows: Iterable[Row]) -> list[Grant]:
     """As few requests as possible: users who get the same permissions on the same asset share one."""
-    wanted: dict[tuple[str, str], dict[str, None]] = {}
-    for asset, user, permission in rows:
-        wanted.setdefault((asset, user), {}).setdefault(permission)
-    users: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for (asset, user), permissions in wanted.items():
-        users.setdefault((asset, tuple(sorted(permissions))), []).append(user)
-    return [Grant(asset, tuple(names), permissions) for (asset, permissions), names in users.items()]
+    wanted: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in rows:
+        wanted.setdefault((row.asset, row.user), {}).setdefault(row.permission, row)
+    shared: dict[tuple[str, tuple[str, ...]], dict[str, list[Row]]] = {}
+    for (asset, user), found in wanted.items():
+        shared.setdefault((asset, tuple(sorted(found))), {})[user] = [*found.values()]
+    return [
+        Grant(asset, tuple(users), permissions, tuple(row for found in users.values() for row in found))
+        for (asset, permissions), users in shared.items()
+    ]
 
 
 def _add_explain_arguments(parser: argparse.ArgumentParser) -> None:
@@ -177,7 +228,8 @@ SHARE = Command(
     description="""\
 Assign permissions on an asset to a user, or remove them. --dry-run shows what would
 change and changes nothing. --from reads a CSV file with the columns asset, user and
-permission; all its rows are tried before the first is applied.""",
+permission, separated by commas or semicolons; all its rows are tried before the first
+is applied, and all that are wrong are reported.""",
     examples="""\
 examples:
   %(prog)s aBcDeFgHiJkLmNoPqRsTuV amina view_submissions --dry-run

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 from fieldgate_client.cli.exit_codes import UsageError
-from fieldgate_client.cli.share import group_rows, read_rows
+from fieldgate_client.cli.share import Row, group_rows, read_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,10 +57,16 @@ def test_share_from_csv(run: RunClient, asset: str, logged_in: DemoServer, tmp_p
 
 def test_nothing_is_changed_if_one_row_is_wrong(run: RunClient, asset: str, tmp_path: Path) -> None:
     file = tmp_path / "people.csv"
-    file.write_text(f"asset,user,permission\n{asset},bashir,change_asset\n{asset},nobody-here,view_asset\n")
+    wrong = (f"{asset};nobody-here;view_asset", f"{asset};AnonymousUser;see_asset", "aNothing;bashir;view_asset")
+    file.write_text("\n".join(["asset;user;permission", f"{asset};bashir;change_asset", *wrong]))
     done = run("share", "--from", file)
     assert (done.code, done.out) == (1, "")
-    assert "nobody-here" in done.err
+    first, *lines = done.err.splitlines()
+    assert first.endswith("people.csv was not applied; nothing was changed.")
+    starts = ("line 3, column user: ", "line 4, column permission: ", "line 5, column asset: ")
+    assert [line.startswith(start) for line, start in zip(lines, starts, strict=True)] == [True] * 3
+    for word, line in zip(("nobody-here", "see_asset", "aNothing"), lines, strict=True):
+        assert word in line
     assert run("explain", asset, "bashir", "change_asset").out.startswith("No")
 
 
@@ -69,8 +75,10 @@ def test_nothing_is_changed_if_one_row_is_wrong(run: RunClient, asset: str, tmp_
     [
         ("asset,user\n", "has no column permission"),
         ("asset,user,permission\n", "has no rows"),
-        ("asset,user,permission\na,b,c\na,,c\n", "line 3: asset, user and permission must not be empty"),
-        ("asset,user,permission\na,b\n", "line 2: asset, user and permission must not be empty"),
+        (
+            "asset,user,permission\na,b\na,b,c\n,,c\n",
+            "line 2, column permission: is empty.\n.*line 4, column asset: is empty.\n.*line 4, column user: is empty.",
+        ),
         ("", "has no column asset or user or permission"),
         ("\udcff", "is not a CSV file in UTF-8"),
     ],
@@ -93,11 +101,12 @@ NAMES = st.sampled_from("abc")
 
 @given(st.lists(st.tuples(NAMES, NAMES, NAMES), max_size=30))
 def test_grouping_keeps_exactly_the_rows(rows: list[tuple[str, str, str]]) -> None:
-    grants = group_rows(rows)
+    grants = group_rows([Row(*row) for row in rows])
     flat = [
         (grant.asset, user, permission) for grant in grants for user in grant.users for permission in grant.permissions
     ]
     assert sorted(flat) == sorted(set(rows))
+    assert sorted(row[:3] for grant in grants for row in grant.rows) == sorted(set(rows))
 
 
 def test_permissions(run: RunClient, logged_in: DemoServer) -> None:
