@@ -135,7 +135,7 @@ class Client:
         self._inner = AsyncClient(
             url, token, language=language, page_size=page_size, concurrency=concurrency, options=options
         )
-        self._loop = EventLoopThread()
+        self._loop = EventLoopThread(self._inner.close)
 
     @property
     def has_token(self) -> bool:
@@ -168,7 +168,8 @@ class Client:
 class EventLoopThread:
     """An event loop in a thread of its own. It keeps fetching pages while the caller works on the records it has."""
 
-    def __init__(self) -> None:
+    def __init__(self, close: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
+        self._close = close  # what is open in the loop, when it stops
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._pid = 0
@@ -205,18 +206,17 @@ class EventLoopThread:
         """Stop the loop, and wait until its connections are closed."""
         loop, self._loop = self._loop, None
         if loop is not None and self._thread is not None and self._pid == os.getpid():
-            _stop(loop)
-            self._thread.join(CANCEL_SECONDS)
+            _stop(loop, self._thread)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None or self._pid != os.getpid():  # a forked process has no thread of its parent
                 self._loop, self._pid = asyncio.new_event_loop(), os.getpid()
                 self._thread = threading.Thread(
-                    target=_run_forever, args=(self._loop,), name="fieldgate-client", daemon=True
+                    target=_run_forever, args=(self._loop, self._close), name="fieldgate-client", daemon=True
                 )
                 self._thread.start()
-                weakref.finalize(self, _stop, self._loop)
+                weakref.finalize(self, _stop, self._loop, self._thread)
             return self._loop
 
 
@@ -242,7 +242,7 @@ async def _close(source: AsyncGenerator[Any, None]) -> None:
         await source.aclose()
 
 
-def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
+def _run_forever(loop: asyncio.AbstractEventLoop, close: Callable[[], Coroutine[Any, Any, None]] | None) -> None:
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()
@@ -252,9 +252,14 @@ def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
             task.cancel()
         loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
         loop.run_until_complete(loop.shutdown_asyncgens())
+        if close is not None:
+            loop.run_until_complete(close())
         loop.close()
 
 
-def _stop(loop: asyncio.AbstractEventLoop) -> None:
+def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    """Stop a loop, also at the end of the program, and wait until its connections are closed."""
     if not loop.is_closed():
         loop.call_soon_threadsafe(loop.stop)
+    if threading.current_thread() is not thread:
+        thread.join(CANCEL_SECONDS)

@@ -2,6 +2,8 @@
 
 import asyncio
 import multiprocessing
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, Iterator
 from multiprocessing.queues import SimpleQueue
 from typing import Any
@@ -93,6 +95,19 @@ def test_a_client_that_was_used_before_a_fork(server: LoopbackServer) -> None:
         for child in children:
             child.join()
         assert len([*client.list("event/").pages()]) == pages
+
+
+SCRIPT = """
+from fieldgate_client import Client
+client = Client({url!r})
+print(len(client.list("event/")), client.list("event/").first()["id"])
+"""
+
+
+def test_a_script_that_closes_nothing_ends_without_warnings(server: LoopbackServer) -> None:
+    script = SCRIPT.format(url=server.base_url)
+    done = subprocess.run([sys.executable, "-W", "always", "-c", script], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (f"{RECORDS} 0\n", "")
 
 
 def test_an_asynchronous_client_in_two_event_loops(server: LoopbackServer) -> None:
