@@ -46,7 +46,7 @@ class AsyncClient:
         if concurrency > options.max_concurrent:
             options = msgspec.structs.replace(options, max_concurrent=concurrency)
         self.connection = Connection(url, token, options, language=language)
-        self._walk_options = WalkOptions(page_size, concurrency)
+        self._walk_options = WalkOptions(page_size, concurrency, timeout=options.list_timeout)
         self._names = NameResolver(self._read_all, self.connection.is_fieldgate, language)
 
     @property

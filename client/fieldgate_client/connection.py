@@ -28,7 +28,13 @@ from fieldgate_client.errors import (
     request_failed,
 )
 from fieldgate_client.response_body import GZIP, ByteProgress, read_body
-from fieldgate_client.retries import RETRY_STATUSES, RetryPolicy, parse_rate_limit, parse_retry_after
+from fieldgate_client.retries import (
+    MAX_RETRY_AFTER_SECONDS,
+    RETRY_STATUSES,
+    RetryPolicy,
+    parse_rate_limit,
+    parse_retry_after,
+)
 from fieldgate_client.server_url import is_loopback, parse_server_url, resolve_address
 from fieldgate_client.version import __version__
 
@@ -37,6 +43,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 150  # IFRC GO takes up to two minutes for a large page
 CONNECT_TIMEOUT_SECONDS = 20
+BODY_TIMEOUT_SECONDS = 60 * 60
 MAX_CONCURRENT_REQUESTS = 8
 MAX_REDIRECTS = 5
 NOTICED_PAUSE_SECONDS = 0.5
@@ -67,10 +74,17 @@ class RetryNotice(msgspec.Struct, frozen=True):
     reason: str
     attempt: int  # that failed; 0 if the server asked to wait before the first
     pause: float  # seconds
+    attempts: int = 0  # that are made at most; 0 if it does not count as one
+
+    def __str__(self) -> str:
+        failed = f" (attempt {self.attempt} of {self.attempts} failed)" if self.attempts else ""
+        return f"{self.reason.rstrip('.')}. Trying again in {self.pause:.1f} s{failed}."
 
 
 class ConnectionOptions(msgspec.Struct, frozen=True):
     timeout: float = TIMEOUT_SECONDS
+    body_timeout: float = BODY_TIMEOUT_SECONDS  # of one response, however fast it comes
+    list_timeout: float | None = None  # seconds of waiting for all pages of a list
     max_concurrent: int = MAX_CONCURRENT_REQUESTS
     retries: RetryPolicy = RetryPolicy()
     compression: bool | None = None  # None: unless the server is on this machine
@@ -226,15 +240,17 @@ class Connection:
                         if self._is_hopeless(response, error):
                             raise failure from None
                 else:
-                    reason = f"{url} answered {response.status}"
                     failure = request_failed(response.status, self._hide_token(response.body), response.headers, url)
                     if response.status not in RETRY_STATUSES:
                         raise failure
+                    reason = f"{url} answered {response.status}: {failure.message}"
                     retry_after = parse_retry_after(response.headers.get("retry-after", ""))
+                    if retry_after is not None and retry_after > MAX_RETRY_AFTER_SECONDS:
+                        reason = f"{reason.rstrip('.')}. It asks to wait {retry_after:.0f} s, which is too long"
             if attempt + 1 == attempts:
                 break
             pause = self._options.retries.pause(attempt, retry_after)
-            self._note_pause(RetryNotice(reason, attempt + 1, pause))
+            self._note_pause(RetryNotice(reason, attempt + 1, pause, attempts))
             await asyncio.sleep(pause)
         raise failure
 
@@ -267,7 +283,9 @@ class Connection:
                 response = await self._send_head(client, request)
                 try:
                     if response.next_request is None:
-                        content = await read_body(response, self._options.timeout, on_progress)
+                        content = await read_body(
+                            response, self._options.timeout, on_progress, body_timeout=self._options.body_timeout
+                        )
                         break
                     _check_redirect(request, response.next_request)
                     request = response.next_request
@@ -290,8 +308,7 @@ class Connection:
         if self._options.on_retry:
             self._options.on_retry(notice)
         else:
-            reason = notice.reason.rstrip(".")
-            logging.getLogger("fieldgate_client").warning("%s. Trying again in %.1f s.", reason, notice.pause)
+            logging.getLogger("fieldgate_client").warning("%s", notice)
 
     async def _send_head(self, client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
         """Send the request and wait for the head of the response: also one that a server announces for ever."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING
 
 from fieldgate_client.errors import UnexpectedResponse
@@ -20,7 +21,9 @@ _ENCODINGS = frozenset({"", "identity", GZIP, "x-gzip"})
 ByteProgress = Callable[[int, int | None], None]  # bytes so far, bytes in all if known
 
 
-async def read_body(response: httpx.Response, timeout: float, on_progress: ByteProgress | None = None) -> bytes:
+async def read_body(
+    response: httpx.Response, timeout: float, on_progress: ByteProgress | None = None, *, body_timeout: float = inf
+) -> bytes:
     """Read the body to its end. Raises `UnexpectedResponse`, or an exception of httpx if it is damaged or too slow."""
     import httpx
 
@@ -41,6 +44,8 @@ async def read_body(response: httpx.Response, timeout: float, on_progress: ByteP
             raise _unexpected(response, f"The response is larger than {limit} MB. Ask for smaller pages.")
         chunks.append(chunk)
         elapsed = loop.time() - started
+        if elapsed > body_timeout:
+            raise _unexpected(response, f"The response takes longer than {body_timeout:g} s. Ask for smaller pages.")
         if elapsed > timeout and response.num_bytes_downloaded < elapsed * MIN_BYTES_PER_SECOND:
             raise httpx.ReadTimeout("the answer comes too slowly", request=response.request)
         if on_progress and response.is_success:

@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 import msgspec
 
 RETRY_STATUSES = frozenset({408, 425, 429, *range(500, 600)})
-MAX_RETRY_AFTER_SECONDS = 10 * 60
+MAX_RETRY_AFTER_SECONDS = 2 * 60  # a server that asks for more is tried again after this
 _RATE_LIMIT_NUMBERS = re.compile(r";\s*(r|t)\s*=\s*(\d+)")
 
 

@@ -25,6 +25,7 @@ from itertools import compress
 from math import inf
 from typing import Protocol
 
+import anyio
 import msgspec
 
 from fieldgate_client.errors import IncompleteList
@@ -54,6 +55,7 @@ class WalkOptions(msgspec.Struct, frozen=True):
     stop: int | None = None
     fixed_ordering: str = ""  # an order of this list that never changes, if the server has one
     is_fixed: bool = False  # read in that order in the first place
+    timeout: float | None = None  # seconds of waiting for all pages
 
     @property
     def is_part(self) -> bool:
@@ -90,15 +92,16 @@ class _Pass(msgspec.Struct):
     is_continuous: bool = True
     is_fieldgate: bool = False
     is_endless: bool = False
+    is_beyond: bool = False  # what the server says is the end, by more than a page
 
     def note(self, page: Page) -> None:
         if self.pages == 0 and page.count is not None:
             self.most_pages = 100 + MAX_READS * page.count / page.step
         self.pages += 1
         self.repeated_pages = self.repeated_pages + 1 if self.keys.issuperset(page.keys) else 0
-        # A count that is too low is followed by some pages more, in case it is an estimate.
-        is_beyond = page.has_next and page.count is not None and page.offset > 2 * page.count + 100 * page.step
-        self.is_endless = self.repeated_pages > MAX_REPEATED_PAGES or is_beyond or self.pages > self.most_pages
+        # A page more can be one of records that were added meanwhile.
+        self.is_beyond = bool(page.records) and page.count is not None and page.end > page.count + page.step
+        self.is_endless = self.repeated_pages > MAX_REPEATED_PAGES or self.pages > self.most_pages
         self.is_fieldgate = page.is_fieldgate
         self.versions.add(page.data_version)
         self.counts.add(page.count)
@@ -128,6 +131,7 @@ class Walk:
         self._returned: set[Key] = set()
         self._counts: set[int | None] = set()  # of all passes
         self._has_fixed_order = True
+        self._waited = 0.0  # seconds, for pages
         self.report = WalkReport()
 
     async def pages(self) -> AsyncGenerator[Records, None]:
@@ -203,9 +207,17 @@ class Walk:
             raise self._incomplete()
 
     async def _next_page(self, stream: _PageStream, this: _Pass) -> Page | None:
-        page = await stream.next_page()
+        began, timeout = asyncio.get_running_loop().time(), self._options.timeout
+        try:
+            with anyio.fail_after(None if timeout is None else max(0.0, timeout - self._waited)):
+                page = await stream.next_page()
+        except TimeoutError:
+            raise self._incomplete(f"The list took longer than {timeout:g} s") from None
+        self._waited += asyncio.get_running_loop().time() - began
         if page is not None:
             this.note(page)
+            if this.is_beyond:
+                raise self._incomplete("The list goes on after the end that the server announced")
             if this.is_endless:
                 raise self._incomplete()
         return page
@@ -233,10 +245,11 @@ class Walk:
         is_counted = (this.is_continuous and is_whole) or self._counts == {len(self._returned)}
         return "counted" if is_counted else ""
 
-    def _incomplete(self) -> IncompleteList:
+    def _incomplete(
+        self, reason: str = "The list changed while it was read, or the server leaves records out"
+    ) -> IncompleteList:
         return IncompleteList(
-            "The list changed while it was read, or the server leaves records out: received "
-            f"{self.report.received} different records, the server says {self.report.count}.",
+            f"{reason}: received {self.report.received} different records, the server says {self.report.count}.",
             received=self.report.received,
             count=self.report.count,
         )

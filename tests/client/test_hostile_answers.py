@@ -1,5 +1,6 @@
 """Servers that answer nonsense: every walk ends with a clear error, and the token stays where it belongs."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from fieldgate_client.errors import (
     NotAuthenticated,
     UnexpectedResponse,
 )
+from fieldgate_client.pages import Page
 from fieldgate_client.retries import RetryPolicy
+from fieldgate_client.walk import Walk, WalkOptions
 
 from tests.client.quick_retries import QUICK
 from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
@@ -104,6 +107,34 @@ async def test_walks_end_with_an_error(
             assert len(found) == len(set(found))
         assert len(server.requests) < 1200
         assert all(request.headers["host"] == server.base_url.removeprefix("http://") for request in server.requests)
+
+
+def endless_after_its_end(request: ReceivedRequest) -> Reply:
+    offset, limit = numbers(request)
+    return envelope(offset, limit, range(offset, offset + limit), count=40)
+
+
+async def test_a_list_that_goes_on_after_its_end() -> None:
+    with LoopbackServer(endless_after_its_end) as server:
+        async with AsyncClient(server.base_url, page_size=20, concurrency=1, options=QUICK) as client:
+            with pytest.raises(IncompleteList, match="goes on after the end"):
+                [record async for record in client.list("event/")]
+        assert len(server.requests) <= 6, "a page more can be one of new records"
+
+
+async def test_a_list_that_takes_too_long() -> None:
+    class SilentSource:
+        async def fetch_page(self, offset: int, limit: int, ordering: str) -> Page:
+            await asyncio.Event().wait()
+            raise AssertionError((offset, limit, ordering))
+
+    with pytest.raises(IncompleteList, match=r"took longer than 0\.01 s"):
+        [page async for page in Walk(SilentSource(), WalkOptions(timeout=0.01)).pages()]
+    options = msgspec.structs.replace(QUICK, list_timeout=1e-9)
+    with LoopbackServer(endless_list) as server:
+        async with AsyncClient(server.base_url, page_size=20, options=options) as client:
+            with pytest.raises(IncompleteList, match="took longer"):
+                [record async for record in client.list("event/")]
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 10), (5, 25), (20, None)])

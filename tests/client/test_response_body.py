@@ -72,6 +72,12 @@ def test_gzip_is_asked_for_where_it_saves_traffic() -> None:
         assert server.requests[0].headers["accept-encoding"] == "gzip"
 
 
+async def test_a_body_that_takes_too_long() -> None:
+    """However fast it comes."""
+    with pytest.raises(UnexpectedResponse, match="takes longer than 0 s"):
+        await read_body(answer([b"a"] * 3, ""), TIMEOUT, body_timeout=0)
+
+
 async def test_a_body_that_drips(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte now and then keeps any timeout of single reads from ending the request."""
     monkeypatch.setattr(response_body, "MIN_BYTES_PER_SECOND", 10**12)

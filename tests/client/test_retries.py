@@ -55,6 +55,29 @@ def test_rate_limit(headers: dict[str, str], seconds: float | None) -> None:
     assert parse_rate_limit(headers) == seconds
 
 
+class Stop(Exception):
+    pass
+
+
+def test_a_server_that_asks_to_wait_for_an_hour() -> None:
+    """The pause is bounded, and a person is told at once what happens and why."""
+    notices: list[RetryNotice] = []
+
+    def on_retry(notice: RetryNotice) -> None:
+        notices.append(notice)
+        raise Stop
+
+    reply = json_reply({"detail": "Slow down."}, 500, Retry_After="3600")
+    with LoopbackServer(lambda _: reply) as server:
+        with Client(server.base_url, options=ConnectionOptions(on_retry=on_retry)) as client, pytest.raises(Stop):
+            client.list("event/").first()
+        [notice] = notices
+        assert notice.pause <= 121
+        text = str(notice)
+    assert " answered 500: Slow down. It asks to wait 3600 s, which is too long. Trying again in 120" in text
+    assert text.endswith(" s (attempt 1 of 8 failed).")
+
+
 @pytest.mark.parametrize("status", [429, 500, 503, 520, 599])
 def test_a_busy_server_is_asked_again(status: int) -> None:
     replies: Iterator[Reply] = iter([Reply(status), Reply(status), json_reply(EMPTY_LIST)])

@@ -99,8 +99,7 @@ class Progress:
         now = self._clock()
         if self._last_retry_message is None or now - self._last_retry_message >= RETRY_SECONDS:
             self._last_retry_message = now
-            reason = notice.reason.rstrip(".")
-            self.note(f"{reason}. Trying again in {notice.pause:.1f} s (attempt {notice.attempt} failed).")
+            self.note(str(notice))
 
     def _print_line(self, done: int, total: int | None) -> None:
         now = self._clock()
