@@ -8,12 +8,18 @@ from fieldgate.assets.schemas import ASSETS_PATH, asset_path
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.write_schemas import AssetChange, AssetCreation, CheckedAssetDetail, FormRefusal
+from fieldgate.errors import BadRequest, ValidationError
+from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link, encode
 from fieldgate.http.operations import Created, patch, post
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 from fieldgate.settings import Settings
+
+_WORKBOOK_FIELDS = frozenset({"file", "base64Encoded"})  # of imports
+_IMPORT_WORKBOOKS = Message("Nothing was created. To make a form of a workbook, send it to POST /api/v2/imports/.")
+_BODY_MISSING = Message("The request has no body. Send at least a name.")
 
 
 def _max_content_bytes(settings: Settings) -> int:
@@ -27,7 +33,7 @@ def _max_content_bytes(settings: Settings) -> int:
     description=Message(
         "Creates an asset, empty or with content, or clones another one. Content is checked like a workbook; the "
         "refusal lists all problems, and the response has its warnings. If a check takes too long or too many are "
-        "running, the status is 503 and nothing is stored."
+        "running, the status is 503 and nothing is stored. Workbooks are sent to /api/v2/imports/."
     ),
     tag=TAG,
     file_limit=_max_content_bytes,
@@ -35,6 +41,7 @@ def _max_content_bytes(settings: Settings) -> int:
     error_statuses=(404, 413, 415),
 )
 async def asset_creation(
+    context: HandlerContext,
     user: User,
     language: Language,
     body: AssetCreation,
@@ -42,6 +49,7 @@ async def asset_creation(
     store: AssetStore,
     sharing: AssignmentStore,
 ) -> Created:
+    _refuse_workbook(context)
     written = await writer.create(user, body)
     detail = await asset_detail.handler(written.uid, user, language, writer.authorizer, store, sharing)
     return Created(_with_warnings(detail, written, writer, language), Link(asset_path(written.uid)))
@@ -73,6 +81,14 @@ async def asset_change(
     written = await writer.change(user, uid, body)
     detail = await asset_detail.handler(uid, user, language, writer.authorizer, store, sharing)
     return _with_warnings(detail, written, writer, language)
+
+
+def _refuse_workbook(context: HandlerContext) -> None:
+    """Refuse a file, which would be ignored, and a request without a body: it would create a form without a name."""
+    if sent := _WORKBOOK_FIELDS & set(context.request.unknown_parameters):
+        raise ValidationError({name: [_IMPORT_WORKBOOKS] for name in sorted(sent)})
+    if context.headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in context.headers:
+        raise BadRequest(_BODY_MISSING)
 
 
 def _with_warnings(detail: Raw, written: WrittenAsset, writer: AssetWriter, language: Language) -> Raw:

@@ -136,6 +136,28 @@ async def test_default_type_and_name(author: Author) -> None:
     assert (await author.post(content={"settings": {"form_title": "T", "style": "pages"}}))["name"] == "T"
 
 
+@pytest.mark.parametrize(
+    ("body", "status", "refusal"),
+    [
+        ({"files": {"file": ("visit.xlsx", xlsx())}, "data": {"name": "Visit"}}, 400, "file"),
+        ({"json": {"name": "Visit", "base64Encoded": "UEsDBA=="}}, 400, "base64Encoded"),
+        ({}, 400, "detail"),
+        ({"json": {}}, 201, ""),  # as before
+    ],
+    ids=["file", "base64", "no body", "empty object"],
+)
+async def test_a_workbook_or_no_body_creates_nothing(
+    author: Author, body: dict[str, Any], status: int, refusal: str
+) -> None:
+    before = await author.count(assets)
+    response = await author.service.client.post(PATH, headers=author.headers, **body)
+    assert response.status_code == status, response.text
+    assert await author.count(assets) == before + (status == 201)
+    if status == 400:
+        assert list(response.json()) == [refusal]
+        assert ("/api/v2/imports/" in response.text) == (refusal != "detail")
+
+
 async def test_types_with_content(author: Author) -> None:
     named: list[dict[str, Any]] = [{"type": "text", "label": ["Without a name"], "$autoname": "generated"}]
     for rows, given, stored in (
