@@ -7,30 +7,43 @@ tighter than AND, and AND tighter than OR. Operators are upper case. Quotes and 
 """
 
 import re
+from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
 
+from fieldgate.http.request.validation import expected_message, parse_timestamp
 from fieldgate.i18n.messages import Message, PluralMessage
 
 MAX_SEARCH_CHARS = 1000
 MAX_SEARCH_TERMS = 20
 MAX_SEARCH_DEPTH = 10  # parentheses
 
+# Fields with a time: `date_modified__gte:2026-11-15`.
+TIME_FIELDS = tuple(
+    f"{name}__{comparison}" for name in ("date_created", "date_modified") for comparison in ("gt", "gte", "lt", "lte")
+)
 # `__` separates what KoboToolbox separates so; a few of its names mean the same here.
 SEARCH_FIELDS = (
     "asset_type",
+    *TIME_FIELDS,
     "name",
     "name__icontains",
     "owner__username",
     "owner__username__icontains",
     "parent",
     "parent__uid",
+    "pk",
     "tags",
     "tags__name",
     "uid",
 )
 
+# Further fields of KoboToolbox, with anything it allows after `__`. No asset matches them.
+_OTHER_FIELDS = re.compile(
+    r"(?:_deployment_status|(?:asset_type|created_by|date_created|date_deployed|date_modified|last_modified_by|name|"
+    r"owner__(?:email|extra_details|username)|parent|pk|settings|summary|tags|uid)(?:\[\])?(?:__[A-Za-z0-9_\[\]-]+)?)"
+)
 _OPERATORS = ("AND", "OR", "NOT")
 _SPACE = re.compile(r"\s*")
 _PHRASE = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
@@ -182,7 +195,7 @@ def _read_word(text: str, start: int) -> tuple[_Token, int]:
     value, end = phrase or _read_plain(text, position)
     if not field and phrase is None and value in _OPERATORS:
         return _Token(start, value), end
-    if field and field not in SEARCH_FIELDS:
+    if field and field not in SEARCH_FIELDS and not _OTHER_FIELDS.fullmatch(field):
         raise SearchSyntaxError(
             Message(
                 "There is no search field {field}. Fields: {fields}. Put text that contains a colon in quotes.",
@@ -192,7 +205,21 @@ def _read_word(text: str, start: int) -> tuple[_Token, int]:
         )
     if phrase is None and (not value or value.startswith("(")):  # `field:` alone, or `field:(`
         raise _missing(position)
+    _check_value(field, value)
     return _Token(start, "", SearchTerm(value, field)), end
+
+
+def _check_value(field: str, value: str) -> None:
+    kind = datetime if field in TIME_FIELDS else int if field == "pk" else None
+    try:
+        if kind is datetime:
+            parse_timestamp(value)
+        elif kind is int and not re.fullmatch("[0-9]{1,18}", value):
+            raise ValueError(value)
+    except ValueError:
+        raise SearchSyntaxError(
+            Message("“{value}” is not valid. {expected}", value=value[:40], expected=expected_message(kind))
+        ) from None
 
 
 def _read_phrase(text: str, start: int) -> tuple[str, int] | None:

@@ -92,3 +92,8 @@ def implied(codename: str) -> frozenset[str]:
 
 def permission_path(codename: str) -> str:
     return f"/api/v2/permissions/{codename}/"
+
+
+def codename_of(reference: str) -> str:
+    """Return the codename in the URL or path of a permission; other text as it is."""
+    return reference.partition("?")[0].rstrip("/").rpartition("/permissions/")[2] if "/" in reference else reference

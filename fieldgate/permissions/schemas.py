@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from fieldgate.http.links import Link
+from fieldgate.permissions.catalogue import codename_of
 
 
 class PermissionRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +53,7 @@ class EffectsFilters(msgspec.Struct, frozen=True, kw_only=True):
 
     held: Annotated[
         tuple[str, ...],
-        Meta(description="Codenames of permissions held before, separated by commas. Implied ones are added."),
+        Meta(description="Codenames or URLs of permissions held before, separated by commas. Implied ones are added."),
     ] = ()
     asset_type: Annotated[
         Literal["survey", "template", "block", "question", "collection", "empty"],
@@ -60,21 +61,25 @@ class EffectsFilters(msgspec.Struct, frozen=True, kw_only=True):
     ] = "survey"
 
     def __post_init__(self) -> None:
-        msgspec.structs.force_setattr(self, "held", tuple(sorted(self.held)))
+        _sort_codenames(self, held=self.held)
 
 
 class WhatIfQuery(EffectsFilters, frozen=True, kw_only=True):
     assign: Annotated[
-        tuple[str, ...], Meta(description="Codenames of permissions to assign, separated by commas.")
+        tuple[str, ...], Meta(description="Codenames or URLs of permissions to assign, separated by commas.")
     ] = ()
     remove: Annotated[
         tuple[str, ...],
-        Meta(description="Codenames of permissions to remove, separated by commas. This is done first."),
+        Meta(description="Codenames or URLs of permissions to remove, separated by commas. This is done first."),
     ] = ()
 
     def __post_init__(self) -> None:
-        for name, given in (("held", self.held), ("assign", self.assign), ("remove", self.remove)):
-            msgspec.structs.force_setattr(self, name, tuple(sorted(given)))
+        _sort_codenames(self, held=self.held, assign=self.assign, remove=self.remove)
+
+
+def _sort_codenames(query: EffectsFilters, **lists: tuple[str, ...]) -> None:
+    for name, given in lists.items():
+        msgspec.structs.force_setattr(query, name, tuple(sorted(map(codename_of, given))))
 
 
 class WhatIfRecord(msgspec.Struct, frozen=True, kw_only=True):

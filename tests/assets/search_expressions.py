@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from fieldgate.assets.search_query import (
     MAX_SEARCH_TERMS,
     SEARCH_FIELDS,
+    TIME_FIELDS,
     SearchAnd,
     SearchExpression,
     SearchNot,
@@ -33,7 +34,8 @@ def _nested(children: Any) -> Any:
     return st.one_of(operands.map(SearchAnd), operands.map(SearchOr), not_negated.map(SearchNot))
 
 
-terms = st.builds(SearchTerm, st.text(max_size=8), st.sampled_from(["", *SEARCH_FIELDS]))
+TEXT_FIELDS = tuple(field for field in SEARCH_FIELDS if field not in (*TIME_FIELDS, "pk"))  # any value is valid
+terms = st.builds(SearchTerm, st.text(max_size=8), st.sampled_from(["", *TEXT_FIELDS]))
 expressions = st.recursive(terms, _nested, max_leaves=8).filter(
     lambda expression: count_terms(expression) <= MAX_SEARCH_TERMS
 )

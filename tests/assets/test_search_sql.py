@@ -1,6 +1,7 @@
 """Searches in SQL find what the same search finds in Python, in the records that the caller sees."""
 
 import random
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -89,3 +90,35 @@ async def test_hidden_assets_are_not_found(start: StartService, database_url: st
         await world.grant(superuser, inside, "view_asset")
         assert len(await records(service, superuser, q=f"parent:{collection.uid}")) == 1
         assert len(await records(service, owner, q=f"parent:{collection.uid}")) == 1
+
+
+async def test_ids_times_and_fields_of_kobotoolbox(start: StartService, database_url: str) -> None:
+    async with start(database_url=database_url) as service:
+        world = PermissionWorld(service)
+        user, other = await world.create_user(), await world.create_user()
+        old, new = await world.create_asset(user), await world.create_asset(user)
+        hidden = await world.create_asset(other)
+        times = {old.id: datetime(2026, 1, 31, 23, 59, tzinfo=UTC), new.id: datetime(2026, 2, 1, tzinfo=UTC)}
+        async with service.database.transaction() as connection:
+            for number, time in times.items():
+                moved = assets.update().where(assets.c.id == number)
+                await connection.execute(moved.values(created_at=time, modified_at=time))
+        everything = [new.uid, old.uid]
+        for query, expected in (
+            (f"pk:{old.id}", [old.uid]),
+            (f"pk:{old.id} OR pk:{new.id} OR pk:{hidden.id}", everything),
+            (f"pk:{2**40}", []),
+            ("date_modified__gte:2026-02-01", [new.uid]),
+            ("date_modified__gt:2026-02-01", []),
+            ("date_created__lte:2026-02-01T00:00:00Z", everything),
+            ('date_created__lt:"2026-02-01 00:00" AND NOT pk:1000000', [old.uid]),
+            ("settings__sector__value:Health", []),
+            ("settings__country[]__value:CAN OR summary__languages[]__icontains:fr", []),
+            ("_deployment_status:deployed", []),
+            (f"name__startswith:survey OR uid:{old.uid}", [old.uid]),
+            ("NOT settings__organization:x", everything),
+        ):
+            assert [each["uid"] for each in await records(service, user, q=query)] == expected, query
+        for query in ("owner__password:x", "owner__password__startswith:a", "pk:x", "date_modified__gte:soon", "x:y"):
+            response = await service.get(PATH, params={"q": query}, headers=user.headers)
+            assert (response.status_code, list(response.json())) == (400, ["q"]), query

@@ -52,6 +52,18 @@ async def test_effects_and_reasons(service: Service) -> None:
     }
 
 
+@pytest.mark.parametrize("suffix", ["", "?format=json"])
+async def test_the_links_of_an_answer_can_be_sent_back(service: Service, suffix: str) -> None:
+    result = (await effects(service, "change_asset", "held=view_submissions"))["result"]
+    links = ",".join(link + suffix for link in result)
+    again = (await service.get(path("change_asset"), params={"held": links})).json()
+    assert (again["held"], again["effects"]) == (sorted(result), [])
+    both = {"held": links, "remove": f"{URL}/change_asset/{suffix}", "assign": f"{URL}/manage_asset/{suffix}"}
+    refused = await service.get("/api/v2/permissions/effects/", params=both)
+    assert refused.json() == {"remove": ["change_asset cannot be removed: manage_asset needs it."]}
+    assert (await service.get(path("change_asset"), params={"held": f"{BASE_URL}/api/v2/users/x/"})).status_code == 400
+
+
 async def test_held_is_empty_or_has_blanks(service: Service) -> None:
     plain = await effects(service, "change_asset")
     assert (plain["held"], bare(plain["result"])) == ([], ["change_asset", "view_asset"])
