@@ -20,7 +20,15 @@ from fieldgate.accounts.user_changes import UserEditor
 from fieldgate.assets.asset_lists import AssetLists
 from fieldgate.assets.asset_writer import AssetWriter
 from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.assets.routes import asset_routes, form_routes, version_routes, workbook_routes, write_routes
+from fieldgate.assets.deployments import Deployments
+from fieldgate.assets.routes import (
+    asset_routes,
+    deployment_routes,
+    form_routes,
+    version_routes,
+    workbook_routes,
+    write_routes,
+)
 from fieldgate.assets.routes.form_files import FormFiles
 from fieldgate.assets.routes.unsupported_paths import UNSUPPORTED_PATH, unsupported_messages
 from fieldgate.assets.schemas import ASSETS_PATH
@@ -98,6 +106,7 @@ def operations() -> tuple[Operation, ...]:
         *asset_routes.OPERATIONS,
         *write_routes.OPERATIONS,
         *version_routes.OPERATIONS,
+        *deployment_routes.OPERATIONS,
         *form_routes.OPERATIONS,
         *asset_warning_routes.OPERATIONS,
         *workbook_routes.OPERATIONS,
@@ -170,7 +179,7 @@ def build_app(
         FormFiles(authorizer, asset_store, workbook_writer),
         AssignmentStore(database, data_versions),
         AssetWriter(database, data_versions, authorizer, content_checker, quota),
-        VersionRestorer(database, data_versions, quota),
+        VersionRestorer(database, data_versions, quota), Deployments(database, data_versions),
         fetcher or URLFetcher(settings.import_hosts), WorkbookAnnotator(sandbox),
         reference, event_store, events,
         EventExporter(events),

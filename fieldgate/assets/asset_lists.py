@@ -81,6 +81,9 @@ class ListedAsset(NamedTuple):
     summary: str
     created_at: int
     modified_at: int
+    deployed_version_uid: str | None
+    deployed_at: int | None
+    deployment_active: int | None
     username: str
     owner_disabled_at: int | None
     modifier: str | None

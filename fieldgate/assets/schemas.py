@@ -11,6 +11,7 @@ from fieldgate.http.links import Link
 from fieldgate.permissions.schemas import PartialRecord
 
 ASSETS_PATH = "/api/v2/assets/"
+MAX_BULK_ASSETS = 500
 
 AssetType = Literal["survey", "template", "block", "question", "collection", "empty"]
 SharingStatus = Literal["private", "shared", "public", "public-discoverable"]
@@ -97,18 +98,21 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True):
         list[AccessType] | None, Meta(description="Why a collection is visible to you; null for other assets.")
     ]
     subscribers_count: Annotated[int, Meta(description="There are no subscriptions: 0.")]
-    # Fieldgate does not deploy forms and collects no submissions. Clients of KoboToolbox read these fields.
-    has_deployment: Annotated[bool, Meta(description="Forms are not deployed: false.")]
+    has_deployment: Annotated[bool, Meta(description="Whether a version was deployed, that is, published for use.")]
     deployment_status: Annotated[
-        Literal["draft", "-"], Meta(description="draft for a survey, as it is not deployed; - for other assets.")
+        Literal["deployed", "archived", "draft", "-"],
+        Meta(description="deployed, archived, or draft if no version was deployed; - for assets that are no surveys."),
     ]
-    deployment__active: Annotated[bool, Meta(description="Forms are not deployed: false.")]
+    deployment__active: Annotated[bool, Meta(description="Whether a version is deployed and not archived.")]
+    deployed_version_id: Annotated[
+        str | None, Meta(description="Identifier of the version that people should use; null if none was deployed.")
+    ]
+    date_deployed: Annotated[datetime | None, Meta(description="When it was deployed.")]
+    # Fieldgate collects no submissions. Clients of KoboToolbox read these fields.
     deployment__submission_count: Annotated[int, Meta(description="There are no submissions: 0.")]
     deployment__last_submission_time: Annotated[datetime | None, Meta(description="There are no submissions: null.")]
-    deployment__encrypted: Annotated[bool, Meta(description="Forms are not deployed: false.")]
-    deployment__uuid: Annotated[str | None, Meta(description="Forms are not deployed: null.")]
-    deployed_version_id: Annotated[str | None, Meta(description="Forms are not deployed: null.")]
-    date_deployed: Annotated[datetime | None, Meta(description="Forms are not deployed: null.")]
+    deployment__encrypted: Annotated[bool, Meta(description="There are no submissions: false.")]
+    deployment__uuid: Annotated[str | None, Meta(description="There are no submissions: null.")]
     data: Annotated[Link, Meta(description="Where submissions would be. There are none, so the status is 404.")]
     data_sharing: Annotated[dict[str, Any], Meta(description="There are no submissions to share: empty.")]
     export_settings: Annotated[list[Any], Meta(description="There are no submissions to export: empty.")]
@@ -126,13 +130,27 @@ class AssignablePermission(msgspec.Struct, frozen=True):
     ]
 
 
-class DeployedVersions(msgspec.Struct, frozen=True):
-    """An empty list with the keys of an envelope."""
+class DeployedVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """A version as KoboToolbox shows it, with its number."""
 
-    count: Annotated[int, Meta(description="Always 0.")]
+    url: Annotated[Link, Meta(description="URL of the version.")]
+    uid: Annotated[str, Meta(description="Identifier of the version.")]
+    number: Annotated[int, Meta(description="Number of the version, starting at 1.")]
+    content_hash: Annotated[str, Meta(description="SHA-256 of the content as JSON. Changes with it.")]
+    date_deployed: Annotated[datetime | bool, Meta(description="When the version was deployed; false if it never was.")]
+    date_modified: Annotated[datetime, Meta(description="When the version was created. It does not change after that.")]
+    version_number: Annotated[
+        str, Meta(description="12 for the twelfth version that was deployed, 12.3 for the third draft after it.")
+    ]
+
+
+class DeployedVersions(msgspec.Struct, frozen=True):
+    """A list with the keys of an envelope."""
+
+    count: Annotated[int, Meta(description="Number of versions that were deployed.")]
     next: Annotated[str | None, Meta(description="Always null.")]
     previous: Annotated[str | None, Meta(description="Always null.")]
-    results: Annotated[list[Any], Meta(description="Always empty.")]
+    results: Annotated[list[DeployedVersion], Meta(description="The last 100 of them, newest first.")]
 
 
 class AssetDetail(AssetRecord, frozen=True, kw_only=True):
@@ -145,8 +163,8 @@ class AssetDetail(AssetRecord, frozen=True, kw_only=True):
     xls_link: Annotated[Link | None, Meta(description="URL of the form as a workbook; null for a collection.")]
     embeds: Annotated[list[DownloadRecord], Meta(description="The XForm, if there is one.")]
     # The same as in lists: Fieldgate has nothing to show here, but clients of KoboToolbox read these fields.
-    deployed_versions: Annotated[DeployedVersions, Meta(description="Forms are not deployed: an empty list.")]
-    deployment__links: Annotated[dict[str, Any], Meta(description="Forms are not deployed: empty.")]
+    deployed_versions: Annotated[DeployedVersions, Meta(description="Versions that were deployed.")]
+    deployment__links: Annotated[dict[str, Any], Meta(description="There are no submissions: empty.")]
     deployment__data_download_links: Annotated[dict[str, Any], Meta(description="There are no submissions: empty.")]
     hooks_link: Annotated[Link, Meta(description="Where hooks would be. There are none, so the status is 404.")]
     exports: Annotated[Link, Meta(description="Where exports of submissions would be. The status is 404.")]
@@ -161,10 +179,7 @@ class AssetDetail(AssetRecord, frozen=True, kw_only=True):
     map_custom: Annotated[dict[str, Any], Meta(description="There are no maps: empty.")]
 
 
-class VersionRecord(msgspec.Struct, frozen=True, kw_only=True):
-    url: Annotated[Link, Meta(description="URL of the version.")]
-    uid: Annotated[str, Meta(description="Identifier of the version.")]
-    number: Annotated[int, Meta(description="Number of the version, starting at 1.")]
+class VersionRecord(DeployedVersion, frozen=True, kw_only=True):
     date_created: Annotated[datetime, Meta(description="When the version was created.")]
     summary: Annotated[dict[str, Any], Meta(description="Summary of the content.")]
     filename: Annotated[str | None, Meta(description="Name of the imported file.")]
@@ -176,6 +191,51 @@ class VersionRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 class VersionDetail(VersionRecord, frozen=True, kw_only=True):
     content: Annotated[dict[str, Any], Meta(description="Content of the form in this version.")]
+
+
+class VersionChoice(msgspec.Struct, frozen=True):
+    version: Annotated[
+        Literal["deployed"] | None,
+        Meta(description="deployed: the version that people should use. Default: the newest."),
+    ] = None
+
+
+class DeploymentRecord(msgspec.Struct, frozen=True, kw_only=True):
+    backend: Annotated[str, Meta(description="Always openrosa, the usual one of KoboToolbox.")] = "openrosa"
+    active: Annotated[bool, Meta(description="Whether people should use the form; false if it is archived.")]
+    version_id: Annotated[str, Meta(description="Identifier of the version that is deployed.")]
+    asset: Annotated[AssetDetail, Meta(description="The asset.")]
+
+
+class DeploymentBody(msgspec.Struct, frozen=True):
+    active: Annotated[
+        bool | None,
+        Meta(description="false: archived. Default: true for the first deployment, then as it was."),
+    ] = None
+    version_id: Annotated[
+        str | None, Meta(description="Version to deploy. Only the newest can be, which is the default.")
+    ] = None
+    backend: Annotated[str | None, Meta(description="Accepted for compatibility and ignored.")] = None
+
+
+class BulkPayload(msgspec.Struct, frozen=True):
+    action: Annotated[Literal["archive", "unarchive"], Meta(description="What to do.")]
+    asset_uids: Annotated[
+        list[str] | None,
+        Meta(
+            description=f"Identifiers of surveys that you manage, up to {MAX_BULK_ASSETS}. "
+            "Default: all deployed surveys that you own."
+        ),
+    ] = None
+    confirm: Annotated[bool, Meta(description="Must be true if asset_uids is absent.")] = False
+
+
+class BulkAction(msgspec.Struct, frozen=True):
+    payload: Annotated[BulkPayload, Meta(description="The action and its assets.")]
+
+
+class BulkResult(msgspec.Struct, frozen=True):
+    detail: Annotated[str, Meta(description="How many assets were changed, in words.")]
 
 
 class KeptAsset(msgspec.Struct, frozen=True):

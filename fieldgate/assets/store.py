@@ -1,5 +1,6 @@
 """SQL for assets and their versions."""
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -101,7 +102,7 @@ class AssetStore:
     ) -> str:
         """Add a version that equals an earlier one. Return its uid."""
         uid, number = new_uid("v"), await self._next_version_number(connection, asset.id)
-        copied = ("content", "summary", "xform", "file_id", "warnings")
+        copied = ("content_hash", "content", "summary", "xform", "file_id", "warnings")
         new = {"uid": uid, "asset_id": asset.id, "number": number, "created_at": now()}
         columns = [literal(value, versions.c[name].type) for name, value in new.items()]
         source = select(*columns, *(versions.c[name] for name in copied)).where(versions.c.id == version.id)
@@ -157,18 +158,18 @@ class AssetStore:
             rows = await connection.execute(_only_listed(query, caller).group_by(assets.c.parent_id))
             return {row.parent_id: row.children for row in rows}
 
-    async def get_xform(self, asset_id: int) -> tuple[str, str | None] | None:
-        """Return the name of an asset and the XForm of its newest version, with that name as its title."""
-        query = select(assets.c.name, versions.c.xform).join_from(assets, versions, is_newest_version())
+    async def get_xform(self, asset_id: int, *, deployed: bool = False) -> tuple[str, str | None] | None:
+        """Return the name of an asset and the XForm of its newest or deployed version, with that name as its title."""
+        query = select(assets.c.name, versions.c.xform).join_from(assets, versions, _is_version(deployed=deployed))
         async with self._database.read_transaction() as connection:
             row = (await connection.execute(query.where(assets.c.id == asset_id))).one_or_none()
             return None if row is None else (row.name, row.xform and set_title(row.xform, row.name))
 
-    async def get_newest_version(self, asset_id: int) -> Row[Any] | None:
-        """Return the newest version with the name of the asset, without the content."""
+    async def get_newest_version(self, asset_id: int, *, deployed: bool = False) -> Row[Any] | None:
+        """Return the newest or deployed version with the name of the asset, without the content."""
         columns = (versions.c.id, versions.c.uid, versions.c.file_id, versions.c.created_at, assets.c.name)
         query: Select[Any] = (
-            select(*columns).join_from(assets, versions, is_newest_version()).where(assets.c.id == asset_id)
+            select(*columns).join_from(assets, versions, _is_version(deployed=deployed)).where(assets.c.id == asset_id)
         )
         async with self._database.read_transaction() as connection:
             row: Row[Any] | None = (await connection.execute(query)).one_or_none()
@@ -180,12 +181,21 @@ class AssetStore:
         async with self._database.read_transaction() as connection:
             return (await connection.execute(query)).scalar() or {}
 
-    async def list_versions(self, asset_id: int, page: PageRequest) -> RowPage:
-        """Return a page of the versions, newest first, without their contents."""
-        columns = (versions.c.uid, versions.c.number, versions.c.summary, versions.c.created_at, files.c.name)
-        query = select(*columns).outerjoin_from(versions, files).where(versions.c.asset_id == asset_id)
+    async def list_versions(self, asset_id: int, page: PageRequest, *, deployed: bool = False) -> RowPage:
+        """Return a page of the versions, or of those that were deployed, newest first, without their contents."""
+        left_out = ("content", "xform", "warnings")
+        columns = (column for column in versions.c if column.name not in left_out)
+        query = select(*columns, files.c.name).outerjoin_from(versions, files).where(versions.c.asset_id == asset_id)
+        if deployed:
+            query = query.where(versions.c.deployed_at.is_not(None))
         async with self._database.read_transaction() as connection:
             return await paginate(connection, query, page, order_by=[versions.c.number.desc(), versions.c.id])
+
+    async def get_deployed_numbers(self, asset_id: int) -> list[int]:
+        """Return the numbers of all versions that were deployed, in ascending order."""
+        query = select(versions.c.number).where(versions.c.asset_id == asset_id, versions.c.deployed_at.is_not(None))
+        async with self._database.read_transaction() as connection:
+            return list((await connection.execute(query.order_by(versions.c.number))).scalars())
 
     async def get_version(self, asset_id: int, uid: str) -> Row[Any] | None:
         """Return one version with its content and XForm."""
@@ -199,6 +209,15 @@ class AssetStore:
         query = select(versions).where(versions.c.asset_id == asset_id, versions.c.number < number)
         async with self._database.read_transaction() as connection:
             return (await connection.execute(query.order_by(versions.c.number.desc()).limit(1))).one_or_none()
+
+    async def get_deployment(self, asset_id: int) -> Row[Any] | None:
+        """Return the uid of the deployed version and whether it is active; None if no version was deployed."""
+        query: Select[Any] = select(assets.c.deployed_version_uid, assets.c.deployment_active)
+        is_deployed = assets.c.deployed_version_uid.is_not(None)
+        async with self._database.read_transaction() as connection:
+            found = await connection.execute(query.where(assets.c.id == asset_id, is_deployed))
+            row: Row[Any] | None = found.one_or_none()
+            return row
 
     async def get_file(self, file_id: int) -> Row[Any] | None:
         async with self._database.read_transaction() as connection:
@@ -309,6 +328,7 @@ def _select_visible(caller: Caller) -> Select[Any]:
             versions.c.xform.is_not(None).label("has_xform"),
             versions.c.uid.label("version_uid"),
             versions.c.number.label("version_number"),
+            versions.c.content_hash,
             parent_uid.label("parent_uid"),
             visibility_sql.sharing_status().label("status"),
         )
@@ -325,6 +345,11 @@ def is_newest_version() -> ColumnElement[bool]:
     return and_(versions.c.asset_id == assets.c.id, versions.c.number == newest)
 
 
+def _is_version(*, deployed: bool) -> ColumnElement[bool]:
+    """Whether a version is the newest one of its asset, or the one that is deployed."""
+    return versions.c.uid == assets.c.deployed_version_uid if deployed else is_newest_version()
+
+
 def summarize_collection(summaries: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Return the summary of a collection: the languages of all assets in it."""
     return {"languages": list(dict.fromkeys(name for summary in summaries for name in summary.get("languages", ())))}
@@ -335,6 +360,7 @@ def _version_row(asset_id: int, number: int, version: NewVersion) -> dict[str, A
         "uid": new_uid("v"),
         "asset_id": asset_id,
         "number": number,
+        "content_hash": hashlib.sha256(msgspec.json.encode(version.content)).hexdigest(),
         "content": version.content,
         "summary": version.summary,
         "xform": version.xform,

@@ -41,6 +41,10 @@ assets = Table(
     Column("created_at", Timestamp, nullable=False),
     Column("modified_at", Timestamp, nullable=False),
     Column("modified_by", Integer),  # a user; null if an earlier release made the last change
+    # The version that people should use; null if none was ever deployed.
+    Column("deployed_version_uid", String(22)),
+    Column("deployed_at", Timestamp),
+    Column("deployment_active", Boolean),  # false: archived
     Index(None, "owner_id", "modified_at"),
     Index(None, "parent_id"),  # of assets in a collection: most are in none
     sqlite_autoincrement=True,
@@ -53,6 +57,9 @@ versions = Table(
     Column("uid", String(22), nullable=False, unique=True),
     Column("asset_id", ForeignKey("assets.id", ondelete="CASCADE"), nullable=False),
     Column("number", Integer, nullable=False),
+    # Before the content, which SQLite reads to get at what is behind it.
+    Column("content_hash", String(64), nullable=False),
+    Column("deployed_at", Timestamp),
     Column("content", JSON, nullable=False),
     Column("summary", JSON, nullable=False),
     Column("xform", Text),

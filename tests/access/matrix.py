@@ -227,6 +227,17 @@ def restore_version(kind: str) -> Call:
     return call
 
 
+def on_deployed_asset(kind: str, method: str, path: str, *, in_bulk: bool = False, **options: Any) -> Call:
+    async def call(context: MatrixContext, caller: str) -> httpx.Response:
+        asset = await context.create_asset(kind)
+        await context.request("owner", "POST", f"{asset.path}deployment/", json={"active": True})
+        if in_bulk:
+            options["json"] = {"payload": {"action": "archive", "asset_uids": [asset.uid]}}
+        return await context.request(caller, method, path if in_bulk else asset.path + path, **options)
+
+    return call
+
+
 async def _token_deletion(context: MatrixContext, caller: str) -> httpx.Response:
     if caller not in ("anonymous", "disabled"):
         await context.service.store.issue_token(context.callers[caller].id, IssuedBy.HTTP, None)
@@ -406,6 +417,10 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "version_warnings": for_each_asset_kind(on_version, "warnings/"),
     "question_list": for_each_asset_kind(on_shared_asset, "questions/"),
     "version_restoration": for_each_asset_kind(restore_version),
+    "deployment_detail": for_each_asset_kind(on_deployed_asset, "GET", "deployment/"),
+    "deployment_creation": for_each_asset_kind(on_new_asset, "POST", "deployment/", json={"active": True}),
+    "deployment_change": for_each_asset_kind(on_deployed_asset, "PATCH", "deployment/", json={"active": False}),
+    "asset_bulk_action": for_each_asset_kind(on_deployed_asset, "POST", "/api/v2/assets/bulk/", in_bulk=True),
     "assignment_explanation": {
         **{f"the caller, on {kind}": explain(kind, about_caller=True) for kind in ASSET_KINDS},
         **{f"another user, on {kind}": explain(kind, about_caller=False) for kind in ASSET_KINDS},

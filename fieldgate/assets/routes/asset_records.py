@@ -1,11 +1,11 @@
 """Records of assets as JSON, in lists and of a single asset.
 
-Fieldgate stores forms; it does not deploy them and has no submissions. Clients of KoboToolbox need the keys
-nevertheless, so they get the values of a form that was never deployed.
+Fieldgate stores forms; it has no submissions. Clients of KoboToolbox need the keys nevertheless, so they get the values
+of a form without any.
 """
 
-import hashlib
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,13 +15,14 @@ from sqlalchemy import Row
 from fieldgate.accounts.schemas import user_path
 from fieldgate.accounts.tables import PUBLIC_USER_ID, PUBLIC_USERNAME
 from fieldgate.assets.asset_lists import AssetPage, ListedAsset, StoredGrant, decode_grants
-from fieldgate.assets.authorization import AssignmentScope, effective_user_id
+from fieldgate.assets.authorization import AssignmentScope, AuthorizedAsset, effective_user_id
 from fieldgate.assets.schemas import (
     ASSETS_PATH,
     AccessType,
     AssetRecord,
     AssignmentRecord,
     ChildrenRecord,
+    DeployedVersion,
     DeployedVersions,
     DownloadRecord,
     asset_path,
@@ -29,30 +30,29 @@ from fieldgate.assets.schemas import (
 from fieldgate.assets.sharing.grants import AssetGrants, Grantee, StoredAssignment
 from fieldgate.assets.sharing.serializers import assignment_records
 from fieldgate.assets.sharing.store import decode_filters
+from fieldgate.assets.store import AssetStore
+from fieldgate.assets.tables import SURVEY
 from fieldgate.assets.visibility_sql import DISCOVERABLE, VIEW
 from fieldgate.db import Timestamp
 from fieldgate.http.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import Caller
+from fieldgate.pagination import PageRequest
 
 XFORM_TYPES = ("survey", "template")
+MAX_DEPLOYED_VERSIONS = 100  # in the record of an asset
 WORKBOOK_TYPES = ("survey", "template", "block", "question")
 
-NOT_DEPLOYED: dict[str, Any] = {
-    "has_deployment": False,
-    "deployment__active": False,
+NO_SUBMISSIONS: dict[str, Any] = {
     "deployment__submission_count": 0,
     "deployment__last_submission_time": None,
     "deployment__encrypted": False,
     "deployment__uuid": None,
-    "deployed_version_id": None,
-    "date_deployed": None,
     "subscribers_count": 0,
     "data_sharing": {},
     "export_settings": [],
 }
-NOT_DEPLOYED_DETAIL: dict[str, Any] = {
-    "deployed_versions": DeployedVersions(0, None, None, []),
+NO_SUBMISSIONS_DETAIL: dict[str, Any] = {
     "deployment__links": {},
     "deployment__data_download_links": {},
     "files": [],
@@ -71,8 +71,8 @@ def list_fields(row: Any, caller: Caller, grants: AssetGrants | None, children: 
     """Fields of every record. `children` has the number of assets in each collection, by id."""
     is_collection = row.asset_type == "collection"
     return {
-        **NOT_DEPLOYED,
-        "deployment_status": "draft" if row.asset_type == "survey" else "-",
+        **NO_SUBMISSIONS,
+        **_deployment_fields(row),
         "owner_label": row.username,
         "created_by": row.username,  # an asset stays with the user who created it
         "last_modified_by": row.modifier,
@@ -83,15 +83,51 @@ def list_fields(row: Any, caller: Caller, grants: AssetGrants | None, children: 
     }
 
 
+def _deployment_fields(row: Any) -> dict[str, Any]:
+    status = "-" if row.asset_type != SURVEY else "draft"
+    if row.deployment_active is not None:
+        status = "deployed" if row.deployment_active else "archived"
+    return {
+        "has_deployment": row.deployment_active is not None,
+        "deployment__active": bool(row.deployment_active),
+        "deployment_status": status,
+        "deployed_version_id": row.deployed_version_uid,
+        "date_deployed": row.deployed_at,
+    }
+
+
+def version_fields(asset: AuthorizedAsset, row: Row[Any], deployed_numbers: Sequence[int]) -> dict[str, Any]:
+    """Fields of a `DeployedVersion`, given the numbers of all versions of the asset that were deployed."""
+    major = bisect_right(deployed_numbers, row.number)
+    minor = row.number - (deployed_numbers[major - 1] if major else 0)
+    return {
+        "url": Link(f"{asset_path(asset.uid)}versions/{row.uid}/"),
+        "uid": row.uid,
+        "number": row.number,
+        "content_hash": row.content_hash,
+        "date_deployed": row.deployed_at or False,
+        "date_modified": row.created_at,
+        "version_number": f"{major}.{minor}" if minor else str(major),
+    }
+
+
+async def deployed_versions(asset: AuthorizedAsset, row: Row[Any], store: AssetStore) -> DeployedVersions:
+    if row.deployed_version_uid is None:
+        return DeployedVersions(0, None, None, [])
+    count, found = await store.list_versions(asset.id, PageRequest(MAX_DEPLOYED_VERSIONS, 0), deployed=True)
+    numbers = await store.get_deployed_numbers(asset.id)
+    records = [DeployedVersion(**version_fields(asset, each, numbers)) for each in found]
+    return DeployedVersions(count, None, None, records)
+
+
 def detail_fields(row: Row[Any], content: dict[str, Any]) -> dict[str, Any]:
     """Fields of a detail record only, with the content and its hash."""
     path = asset_path(row.uid)
-    encoded = encode(content)
     has_workbook = row.asset_type in WORKBOOK_TYPES
     return {
-        **NOT_DEPLOYED_DETAIL,
-        "content": Raw(encoded),
-        "version__content_hash": hashlib.sha256(encoded).hexdigest(),
+        **NO_SUBMISSIONS_DETAIL,
+        "content": Raw(encode(content)),
+        "version__content_hash": row.content_hash,
         "xls_link": Link(f"{ASSETS_PATH}{row.uid}.xls") if has_workbook else None,
         "embeds": [DownloadRecord("xform", Link(f"{path}xform/"))] if _has_xform(row) else [],
         "hooks_link": Link(f"{path}hooks/"),
@@ -205,6 +241,7 @@ def _decode(asset: ListedAsset, caller: Caller) -> Any:
         "summary": json.decode(asset.summary),
         "created_at": Timestamp.unpack(asset.created_at),
         "modified_at": Timestamp.unpack(asset.modified_at),
+        "deployed_at": None if asset.deployed_at is None else Timestamp.unpack(asset.deployed_at),
         "status": asset.status,
         "parent_uid": asset.parent_uid(caller),
     }

@@ -13,6 +13,7 @@ from fieldgate.assets.asset_lists import LIST_TOPICS, AssetLists, AssetSearch
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found, audience_key
 from fieldgate.assets.routes.asset_records import (
     ListEncoder,
+    deployed_versions,
     detail_fields,
     list_fields,
     permission_records,
@@ -145,6 +146,7 @@ async def _detail_response(
         raise asset_not_found(asset.uid)
     children = await store.count_children(caller, [row.id] if row.asset_type == "collection" else [])
     fields = record_fields(row) | list_fields(row, caller, grants, children)
+    fields["deployed_versions"] = await deployed_versions(asset, row, store)
     return await run_by_cost(_cost(grants), _encode_detail, asset, row, fields, caller, language, grants)
 
 

@@ -1,12 +1,13 @@
-"""The newest version of a form as a file: a workbook, or an XForm."""
+"""The newest or deployed version of a form as a file: a workbook, or an XForm."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from functools import partial
 
-from fieldgate.assets.authorization import AssetAuthorizer, asset_not_found
+from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.routes.asset_records import XFORM_TYPES
-from fieldgate.assets.routes.version_routes import xform_response
+from fieldgate.assets.routes.version_routes import version_not_found, xform_response
+from fieldgate.assets.schemas import VersionChoice
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.workbook_downloads import MEDIA_TYPES, WorkbookFile, WorkbookWriter, as_workbook
 from fieldgate.errors import Header, NotFound
@@ -26,17 +27,19 @@ class FormFiles:
         self._store = store
         self._writer = writer
 
-    async def xform(self, uid: str, caller: Caller) -> Response:
-        return await xform_response(uid, caller, self._authorizer, self._store)
+    async def xform(self, uid: str, choice: VersionChoice, caller: Caller) -> Response:
+        return await xform_response(uid, choice, caller, self._authorizer, self._store)
 
-    async def workbook(self, uid: str, suffix: str, caller: Caller, context: HandlerContext) -> Response:
+    async def workbook(
+        self, uid: str, choice: VersionChoice, suffix: str, caller: Caller, context: HandlerContext
+    ) -> Response:
         """The uploaded file if it is a workbook, otherwise one that is written from the content."""
         asset = await self._authorizer.authorize(uid, caller)
         if asset.asset_type == "collection":
             raise NotFound(Message("A collection has no workbook. Download the assets in it one by one."))
-        row = await self._store.get_newest_version(asset.id)
+        row = await self._store.get_newest_version(asset.id, deployed=choice.version is not None)
         if row is None:
-            raise asset_not_found(asset.uid)
+            raise version_not_found(asset.uid, choice)
         etag = make_etag("workbook", row.uid, row.name, suffix)
         condition = context.headers.get(b"if-none-match")
         if condition is not None and etag_matches(Response(200, [], etag=etag), condition):

@@ -14,7 +14,6 @@ UNSUPPORTED_NAMES = (
     "asset_snapshots",
     "attachments",
     "data",
-    "deployment",
     "export-settings",
     "exports",
     "files",

@@ -1,13 +1,14 @@
 """`/api/v2/assets/{uid}/versions/` and `xform/`: versions of an asset, the files they came from, and its XForm."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Row
 
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found
-from fieldgate.assets.routes.asset_records import XFORM_TYPES
+from fieldgate.assets.routes.asset_records import XFORM_TYPES, version_fields
 from fieldgate.assets.routes.asset_routes import TAG
-from fieldgate.assets.schemas import ASSETS_PATH, VersionDetail, VersionRecord, asset_path
+from fieldgate.assets.schemas import ASSETS_PATH, VersionChoice, VersionDetail, VersionRecord
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.errors import NotFound
@@ -22,6 +23,8 @@ from fieldgate.pagination import ListResult, PageRequest
 
 _ONLY_FOR_OWNER = Message("Only the owner of a collection can download its file. Download the assets in it one by one.")
 
+NOT_DEPLOYED = Message("No version of this form is published yet.")
+
 
 @raw(
     ASSETS_PATH + "{uid}/xform/",
@@ -32,22 +35,31 @@ _ONLY_FOR_OWNER = Message("Only the owner of a collection can download its file.
     media_type="application/xml",
     error_statuses=(404,),
 )
-async def asset_xform(uid: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore) -> Response:
-    return await xform_response(uid, caller, authorizer, store)
+async def asset_xform(
+    uid: str, query: VersionChoice, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
+) -> Response:
+    return await xform_response(uid, query, caller, authorizer, store)
 
 
-async def xform_response(uid: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore) -> Response:
+async def xform_response(
+    uid: str, choice: VersionChoice, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
+) -> Response:
     """The XForm of an asset as a file."""
     asset = await authorizer.authorize(uid, caller)
-    found = await store.get_xform(asset.id)
+    found = await store.get_xform(asset.id, deployed=choice.version is not None)
     if found is None:
-        raise asset_not_found(uid)
+        raise version_not_found(uid, choice)
     name, xform = found
     if xform is None and asset.asset_type in XFORM_TYPES:
         raise NotFound(Message("This form has no questions yet, so it has no XForm."))
     if xform is None:
         raise NotFound(Message("This asset has no XForm: only surveys and templates have one."))
     return _download(xform.encode(), b"application/xml; charset=utf-8", f"{name}.xml")
+
+
+def version_not_found(uid: str, choice: VersionChoice) -> NotFound:
+    """The newest version is only missing if the asset was deleted since it was authorized."""
+    return asset_not_found(uid) if choice.version is None else NotFound(NOT_DEPLOYED)
 
 
 @get_list(
@@ -63,7 +75,8 @@ async def version_list(
 ) -> ListResult[VersionRecord]:
     asset = await authorizer.authorize(uid, caller)
     count, found = await store.list_versions(asset.id, page)
-    return ListResult(count, [VersionRecord(**_version_fields(asset, version)) for version in found])
+    numbers = await store.get_deployed_numbers(asset.id)
+    return ListResult(count, [VersionRecord(**_record_fields(asset, version, numbers)) for version in found])
 
 
 @get(
@@ -79,7 +92,8 @@ async def version_detail(
 ) -> VersionDetail:
     asset = await authorizer.authorize(uid, caller)
     found = await _get_version(asset, version, store)
-    return VersionDetail(**_version_fields(asset, found), content=found.content)
+    numbers = await store.get_deployed_numbers(asset.id)
+    return VersionDetail(**_record_fields(asset, found, numbers), content=found.content)
 
 
 @raw(
@@ -123,7 +137,8 @@ async def version_restoration(
 ) -> Created:
     new_uid = await restorer.restore(user, uid, version)
     asset = await authorizer.authorize(uid, user)
-    fields = _version_fields(asset, await _get_version(asset, new_uid, store))
+    numbers = await store.get_deployed_numbers(asset.id)
+    fields = _record_fields(asset, await _get_version(asset, new_uid, store), numbers)
     return Created(VersionRecord(**fields), fields["url"])
 
 
@@ -147,17 +162,15 @@ def _download(data: bytes, media_type: bytes, name: str) -> Response:
     return Response(200, headers, data)
 
 
-def _version_fields(asset: AuthorizedAsset, row: Row[Any]) -> dict[str, Any]:
-    path = f"{asset_path(asset.uid)}versions/{row.uid}/"
+def _record_fields(asset: AuthorizedAsset, row: Row[Any], deployed_numbers: Sequence[int]) -> dict[str, Any]:
+    fields = version_fields(asset, row, deployed_numbers)
     has_file = row.name is not None and asset.may_see_import
     return {
-        "url": Link(path),
-        "uid": row.uid,
-        "number": row.number,
+        **fields,
         "date_created": row.created_at,
         "summary": row.summary,
         "filename": row.name if has_file else None,
-        "file": Link(f"{path}file/") if has_file else None,
+        "file": Link(f"{fields['url'].path}file/") if has_file else None,
     }
 
 

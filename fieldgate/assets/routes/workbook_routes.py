@@ -6,7 +6,7 @@ are sent as such.
 
 from fieldgate.assets.routes.asset_routes import TAG
 from fieldgate.assets.routes.form_files import FormFiles
-from fieldgate.assets.schemas import ASSETS_PATH
+from fieldgate.assets.schemas import ASSETS_PATH, VersionChoice
 from fieldgate.assets.workbook_downloads import MEDIA_TYPES, XLS_SUFFIX, XLSX_SUFFIX
 from fieldgate.errors import NotFound
 from fieldgate.http.injection import HandlerContext
@@ -49,37 +49,41 @@ def _get_xform(path: str, *, in_schema: bool = True) -> OperationDecorator:
 
 
 @_get_workbook(ASSETS_PATH + "{uid}.xlsx")
-async def asset_workbook_xlsx(uid: str, caller: Caller, context: HandlerContext, files: FormFiles) -> Response:
-    return await files.workbook(uid, XLSX_SUFFIX, caller, context)
+async def asset_workbook_xlsx(
+    uid: str, query: VersionChoice, caller: Caller, context: HandlerContext, files: FormFiles
+) -> Response:
+    return await files.workbook(uid, query, XLSX_SUFFIX, caller, context)
 
 
 @_get_workbook(ASSETS_PATH + "{uid}.xls", alternate_media_type=MEDIA_TYPES[XLS_SUFFIX])
-async def asset_workbook_xls(uid: str, caller: Caller, context: HandlerContext, files: FormFiles) -> Response:
-    return await files.workbook(uid, XLS_SUFFIX, caller, context)
+async def asset_workbook_xls(
+    uid: str, query: VersionChoice, caller: Caller, context: HandlerContext, files: FormFiles
+) -> Response:
+    return await files.workbook(uid, query, XLS_SUFFIX, caller, context)
 
 
 @_get_xform(ASSETS_PATH + "{uid}.xml")
-async def asset_xform_xml(uid: str, caller: Caller, files: FormFiles) -> Response:
-    return await files.xform(uid, caller)
+async def asset_xform_xml(uid: str, query: VersionChoice, caller: Caller, files: FormFiles) -> Response:
+    return await files.xform(uid, query, caller)
 
 
 @_get_workbook(ASSETS_PATH + "{uid}/{name}.xlsx", in_schema=False)
 async def named_workbook_xlsx(
-    uid: str, name: str, caller: Caller, context: HandlerContext, files: FormFiles
+    uid: str, name: str, query: VersionChoice, caller: Caller, context: HandlerContext, files: FormFiles
 ) -> Response:
-    return await files.workbook(_check_name(uid, name), XLSX_SUFFIX, caller, context)
+    return await files.workbook(_check_name(uid, name), query, XLSX_SUFFIX, caller, context)
 
 
 @_get_workbook(ASSETS_PATH + "{uid}/{name}.xls", in_schema=False)
 async def named_workbook_xls(
-    uid: str, name: str, caller: Caller, context: HandlerContext, files: FormFiles
+    uid: str, name: str, query: VersionChoice, caller: Caller, context: HandlerContext, files: FormFiles
 ) -> Response:
-    return await files.workbook(_check_name(uid, name), XLS_SUFFIX, caller, context)
+    return await files.workbook(_check_name(uid, name), query, XLS_SUFFIX, caller, context)
 
 
 @_get_xform(ASSETS_PATH + "{uid}/{name}.xml", in_schema=False)
-async def named_xform_xml(uid: str, name: str, caller: Caller, files: FormFiles) -> Response:
-    return await files.xform(_check_name(uid, name), caller)
+async def named_xform_xml(uid: str, name: str, query: VersionChoice, caller: Caller, files: FormFiles) -> Response:
+    return await files.xform(_check_name(uid, name), query, caller)
 
 
 def _check_name(uid: str, name: str) -> str:

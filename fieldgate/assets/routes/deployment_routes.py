@@ -1,0 +1,153 @@
+"""`/api/v2/assets/{uid}/deployment/`: the version of a survey that people should use. `bulk/` archives several."""
+
+from msgspec import Raw
+
+from fieldgate.assets.authorization import AssetAuthorizer
+from fieldgate.assets.deployments import Deployments
+from fieldgate.assets.routes.asset_routes import TAG, asset_detail
+from fieldgate.assets.routes.version_routes import NOT_DEPLOYED
+from fieldgate.assets.schemas import (
+    ASSETS_PATH,
+    MAX_BULK_ASSETS,
+    BulkAction,
+    BulkPayload,
+    BulkResult,
+    DeploymentBody,
+    DeploymentRecord,
+)
+from fieldgate.assets.sharing.store import AssignmentStore
+from fieldgate.assets.store import AssetStore
+from fieldgate.errors import NotFound, ValidationError
+from fieldgate.http.links import encode
+from fieldgate.http.negotiation import Format
+from fieldgate.http.operations import get, patch, post
+from fieldgate.http.request.body_parsing import JSONObject
+from fieldgate.http.request.validation import parse_struct
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, PluralMessage, translate
+from fieldgate.identity import Caller, User
+
+PATH = ASSETS_PATH + "{uid}/deployment/"
+
+
+@get(
+    PATH,
+    response=DeploymentRecord,
+    title=Message("Deployment"),
+    description=Message(
+        "The version of a survey that people should use. The status is 404 before the first deployment."
+    ),
+    tag=TAG,
+    formats=(Format.JSON,),
+    error_statuses=(404,),
+)
+async def deployment_detail(
+    uid: str,
+    caller: Caller,
+    language: Language,
+    authorizer: AssetAuthorizer,
+    store: AssetStore,
+    sharing: AssignmentStore,
+) -> Raw:
+    asset = await authorizer.authorize(uid, caller)
+    found = await store.get_deployment(asset.id)
+    if found is None:
+        raise NotFound(NOT_DEPLOYED)
+    detail = await asset_detail.handler(uid, caller, language, authorizer, store, sharing)
+    record = DeploymentRecord(active=found.deployment_active, version_id=found.deployed_version_uid, asset=detail)
+    return Raw(encode(record))
+
+
+@post(
+    PATH,
+    response=DeploymentRecord,
+    title=Message("Deploy a survey"),
+    description=Message(
+        "Deploys the newest version of a survey for the first time: people should use it. Needs change_asset. Later "
+        "versions are deployed with PATCH; a second POST is refused with the status 405."
+    ),
+    tag=TAG,
+    status=200,
+    formats=(Format.JSON,),
+    error_statuses=(403, 404, 405, 413, 415),
+)
+async def deployment_creation(
+    uid: str,
+    user: User,
+    language: Language,
+    body: DeploymentBody,
+    deployments: Deployments,
+    authorizer: AssetAuthorizer,
+    store: AssetStore,
+    sharing: AssignmentStore,
+) -> Raw:
+    await deployments.create(user, uid, body)
+    record: Raw = await deployment_detail.handler(uid, user, language, authorizer, store, sharing)
+    return record
+
+
+@patch(
+    PATH,
+    response=DeploymentRecord,
+    title=Message("Deploy a survey again"),
+    description=Message(
+        "Deploys the newest version of a survey in place of the one before. With `active` alone, only archives the "
+        "survey (false) or takes that back (true). Needs change_asset. Before the first POST the status is 405."
+    ),
+    tag=TAG,
+    formats=(Format.JSON,),
+    error_statuses=(403, 404, 405, 413, 415),
+)
+async def deployment_change(
+    uid: str,
+    user: User,
+    language: Language,
+    body: DeploymentBody,
+    deployments: Deployments,
+    authorizer: AssetAuthorizer,
+    store: AssetStore,
+    sharing: AssignmentStore,
+) -> Raw:
+    await deployments.change(user, uid, body)
+    record: Raw = await deployment_detail.handler(uid, user, language, authorizer, store, sharing)
+    return record
+
+
+@post(
+    ASSETS_PATH + "bulk/",
+    response=BulkResult,
+    title=Message("Archive several surveys"),
+    description=Message(
+        "Archives surveys that were deployed, or takes that back: all of them or none. Needs manage_asset on each."
+    ),
+    tag=TAG,
+    status=200,
+    formats=(Format.JSON,),
+    body_schema=BulkAction,
+    error_statuses=(403, 413, 415),
+)
+async def asset_bulk_action(user: User, language: Language, body: JSONObject, deployments: Deployments) -> BulkResult:
+    payload = _parse_payload(body.get("payload"))
+    is_archived = payload.action == "archive"
+    count = await deployments.set_active(user, payload.asset_uids, active=not is_archived)
+    if is_archived:
+        message = PluralMessage("{count} form was archived.", "{count} forms were archived.", count)
+    else:
+        message = PluralMessage("{count} form is in use again.", "{count} forms are in use again.", count)
+    return BulkResult(translate(message, language))
+
+
+def _parse_payload(given: object) -> BulkPayload:
+    if not isinstance(given, dict):
+        raise ValidationError({"payload": [Message("Send an object.")]})
+    payload = parse_struct(BulkPayload, given)
+    if payload.asset_uids is None and not payload.confirm:
+        message = Message("Name the forms in asset_uids. For all that you own, send confirm: true instead.")
+        raise ValidationError({"confirm": [message]})
+    if payload.asset_uids is not None and not 0 < len(payload.asset_uids) <= MAX_BULK_ASSETS:
+        message = Message("Name from {low} to {high} forms.", low=1, high=MAX_BULK_ASSETS)
+        raise ValidationError({"asset_uids": [message]})
+    return payload
+
+
+OPERATIONS = (deployment_detail, deployment_creation, deployment_change, asset_bulk_action)
