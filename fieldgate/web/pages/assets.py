@@ -74,6 +74,7 @@ async def load_asset_detail(page: Page, api: InternalAPI) -> dict[str, Any]:
         **values,
         "versions": versions["results"],
         "version_count": versions["count"],
+        "published": next(iter(asset["deployed_versions"]["results"]), None),
         "warnings": warnings["results"],
         "warning_count": warnings["count"],
         **await load_questions(page, api, asset["uid"], asset["content"]),
@@ -125,6 +126,29 @@ async def create_collection(form: SubmittedForm, api: InternalAPI) -> FormResult
     return _created(form, response, Message("The collection “{name}” was created.", name=_shown(name)))
 
 
+async def publish(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    """Deploy the version that the page showed, if it is still the newest."""
+    asset = await api.get(form.path)
+    method, body = "PATCH" if asset["has_deployment"] else "POST", {"active": True, "version_id": form.get("version")}
+    response = await api.send(method, f"{form.path.rstrip('/')}/deployment/", json=body)
+    if response.is_error:
+        return FormErrors.from_response(response)
+    number = response.body["asset"]["deployed_versions"]["results"][0]["number"]
+    return Redirect(form.path, Message("Version {number} is published: people should use it.", number=number))
+
+
+async def archive(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    """Archive a form; with `active`, take that back."""
+    active = form.get("active") == "true"
+    response = await api.send("PATCH", f"{form.path.rstrip('/')}/deployment/", json={"active": active})
+    if response.is_error:
+        return FormErrors.from_response(response)
+    if active:
+        return Redirect(form.path, Message("The form is in use again."))
+    undo = Undo(translate(_UNDO, form.language), form.path, "archive", {"active": "true"})
+    return Redirect(form.path, Message("This form is archived: people should not use it any more."), undo)
+
+
 async def delete(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """The first time, ask. It cannot be undone."""
     preview = await api.send("DELETE", form.path, query={"dry_run": "true"})
@@ -174,5 +198,7 @@ FORMS: dict[FormKey, PageForm] = {
     ("asset_list", "create_collection"): PageForm(create_collection),
     ("asset_detail", "rename"): PageForm(rename),
     ("asset_detail", "copy"): PageForm(copy),
+    ("asset_detail", "publish"): PageForm(publish),
+    ("asset_detail", "archive"): PageForm(archive),
     ("asset_detail", "delete"): PageForm(delete),
 }

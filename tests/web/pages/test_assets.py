@@ -126,6 +126,49 @@ async def test_buttons_follow_permissions(world: AssetWorld) -> None:
     assert (await stranger.submit(path, "rename", {"name": "Mine"})).status_code == 404
 
 
+async def test_publishing(world: AssetWorld) -> None:
+    """A page says which version is published, warns if it is not the newest, and has buttons for who may change it."""
+    owner, client = await world.user()
+    path = await world.create(owner)
+    _, viewer = await world.user("viewer")
+    await world.share(owner, path, "viewer")
+
+    async def texts() -> tuple[str, str]:
+        return visible_text((await client.get(path)).text), visible_text((await viewer.get(path)).text)
+
+    async def newest() -> str:
+        version = (await client.get(f"{path}?format=json")).json()["version_id"]
+        assert isinstance(version, str)
+        return version
+
+    shown, others = await texts()
+    assert "No version is published yet." in shown
+    assert "Publish version 1" in shown
+    assert "ublish" not in others
+    page = await client.submit_and_follow(path, "publish", {"version": await newest()})
+    assert "Version 1 is published: people should use it." in visible_text(page.text)
+    stale = await newest()
+    await world.add_version(path, {**CONTENT, "survey": CONTENT["survey"][3:]})
+    for text in await texts():
+        assert "People should use version 1. Version 2 is newer, but not published." in text
+    assert "Publish version 2" in (await texts())[0]
+    assert "?version=deployed" in (await viewer.get(path)).text
+    assert (await client.submit(path, "publish", {"version": stale})).status_code == 400
+    await client.submit_and_follow(path, "publish", {"version": await newest()})
+    for text in await texts():
+        assert "Version 2 is published: people should use it." in text
+        assert text.count(" published") == 2  # also beside the version
+    archived = await client.submit_and_follow(path, "archive", {})
+    assert "This form is archived: people should not use it any more." in visible_text(archived.text)
+    assert "Publish version 2" in visible_text(archived.text)
+    back = await client.submit_and_follow(path, "archive", {"active": "true"})
+    assert "The form is in use again." in visible_text(back.text)
+    for form in ("publish", "archive"):
+        assert (await viewer.submit(path, form, {"version": await newest()})).status_code == 400
+    template = await world.create(owner, asset_type="template")
+    assert "ublish" not in visible_text((await client.get(template)).text)
+
+
 async def test_a_public_form_without_login(world: AssetWorld) -> None:
     owner, _ = await world.user()
     path = await world.create(owner)
