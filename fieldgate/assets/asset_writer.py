@@ -146,7 +146,7 @@ class AssetWriter:
             raise ValidationError({"clone_from": [_NO_CLONES_OF_COLLECTIONS]})
         row = await self._store.get_visible(user, source.id)
         if row is None:  # deleted since it was authorized
-            raise asset_not_found(source.uid)
+            raise asset_not_found()
         version = await self._store.get_version(source.id, body.clone_from_version_id or row.version_uid)
         if version is None:
             raise NotFound(Message("There is no version {uid}.", uid=body.clone_from_version_id))
@@ -174,12 +174,12 @@ class AssetWriter:
             raise ValidationError({"content": [_NO_CONTENT_IN_COLLECTION]})
         found = await self._store.get_xform(asset.id)
         if found is None:  # deleted since it was authorized
-            raise asset_not_found(asset.uid)
+            raise asset_not_found()
         checked = await self._check(user, content.data, asset.asset_type, changes.get("name", found[0]), asset.uid)
         async with self._database.transaction() as connection:
             row = await self._store.find(connection, asset.uid)
             if row is None:
-                raise asset_not_found(asset.uid)
+                raise asset_not_found()
             (await authorize_row(connection, row, user)).require("change_asset")
             if "settings" in changes:
                 changes = {**changes, "settings": {**row.settings, **changes["settings"]}}

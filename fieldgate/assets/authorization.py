@@ -134,8 +134,8 @@ class AuthorizedAsset(msgspec.Struct, frozen=True, kw_only=True):
             raise Forbidden(Message("You may see this asset, but only its owner can delete it."))
 
 
-def asset_not_found(uid: str) -> NotFound:
-    return NotFound(Message("There is no asset {uid}.", uid=uid[:50]))
+def asset_not_found() -> NotFound:
+    return NotFound(Message("This form does not exist or is not shared with you."))
 
 
 def effective_user_id(caller: Caller) -> int:
@@ -212,7 +212,7 @@ class AssetAuthorizer:
         """Return the asset. Raise `NotFound` if it does not exist or the caller cannot view it."""
         rows = await self._find.all(uid=uid, user_id=effective_user_id(caller))
         if not rows:
-            raise asset_not_found(uid)
+            raise asset_not_found()
         scope = _to_scope(rows[0], ((*row[4:], None) for row in rows if row[4] is not None))
         return authorize_scope(rows[0][0], uid, caller, scope)
 
@@ -227,7 +227,7 @@ class AssetAuthorizer:
             uid=uid, user_id=effective_user_id(caller), username_key=username_key(username)
         )
         if not rows:
-            raise asset_not_found(uid)
+            raise asset_not_found()
         given = [row[8:] for row in rows if row[8] is not None]
         # Filters are decoded later: the time until a refusal must not tell whether somebody has some.
         without_filters = _to_scope(rows[0], ((*assignment[:4], None) for assignment in given))
@@ -317,7 +317,7 @@ def authorize_scope(asset_id: int, uid: str, caller: Caller, scope: AssignmentSc
     """Return an asset with what a caller may do with it. Raise `NotFound` if the caller cannot view it."""
     allowed = allowed_permissions(caller, scope)
     if "view_asset" not in allowed:
-        raise asset_not_found(uid)
+        raise asset_not_found()
     return AuthorizedAsset(
         id=asset_id,
         uid=uid,

@@ -87,7 +87,7 @@ class Deployments:
     async def _lock(self, connection: AsyncConnection, user: User, uid: str) -> Row[Any]:
         asset = await self._store.find(connection, uid)
         if asset is None:
-            raise asset_not_found(uid)
+            raise asset_not_found()
         (await authorize_row(connection, asset, user)).require("change_asset")
         if asset.asset_type != SURVEY:
             raise BadRequest(Message("Only surveys can be deployed."))

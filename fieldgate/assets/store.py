@@ -263,7 +263,7 @@ class AssetStore:
         """Lock the asset and return its row."""
         row = await self.find(connection, uid)
         if row is None:
-            raise asset_not_found(uid)
+            raise asset_not_found()
         return row
 
     async def count_stored_bytes(self, owner_id: int) -> int:

@@ -39,7 +39,7 @@ class VersionRestorer:
         async with self._database.transaction() as connection:
             asset = await self._store.find(connection, uid)
             if asset is None:
-                raise asset_not_found(uid)
+                raise asset_not_found()
             (await authorize_row(connection, asset, user)).require("change_asset")
             await self._quota.check(asset.owner_id)
             version = await self._find_earlier(connection, asset.id, version_uid)

@@ -143,7 +143,7 @@ async def _detail_response(
 ) -> Raw:
     row = await store.get_visible(caller, asset.id)
     if row is None:  # deleted since it was authorized
-        raise asset_not_found(asset.uid)
+        raise asset_not_found()
     children = await store.count_children(caller, [row.id] if row.asset_type == "collection" else [])
     fields = record_fields(row) | list_fields(row, caller, grants, children)
     fields["deployed_versions"] = await deployed_versions(asset, row, store)

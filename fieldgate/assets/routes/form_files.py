@@ -39,7 +39,7 @@ class FormFiles:
             raise NotFound(Message("A collection has no workbook. Download the assets in it one by one."))
         row = await self._store.get_newest_version(asset.id, deployed=choice.version is not None)
         if row is None:
-            raise version_not_found(asset.uid, choice)
+            raise version_not_found(choice)
         etag = make_etag("workbook", row.uid, row.name, suffix)
         condition = context.headers.get(b"if-none-match")
         if condition is not None and etag_matches(Response(200, [], etag=etag), condition):

@@ -114,7 +114,7 @@ async def _load_content(asset: AuthorizedAsset, version: str, store: AssetStore)
         return content
     newest = await store.get_newest_version(asset.id)
     if newest is None:  # deleted since it was authorized
-        raise asset_not_found(asset.uid)
+        raise asset_not_found()
     return await store.get_content(newest.id)
 
 

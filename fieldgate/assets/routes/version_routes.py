@@ -48,7 +48,7 @@ async def xform_response(
     asset = await authorizer.authorize(uid, caller)
     found = await store.get_xform(asset.id, deployed=choice.version is not None)
     if found is None:
-        raise version_not_found(uid, choice)
+        raise version_not_found(choice)
     name, xform = found
     if xform is None and asset.asset_type in XFORM_TYPES:
         raise NotFound(Message("This form has no questions yet, so it has no XForm."))
@@ -57,9 +57,9 @@ async def xform_response(
     return _download(xform.encode(), b"application/xml; charset=utf-8", f"{name}.xml")
 
 
-def version_not_found(uid: str, choice: VersionChoice) -> NotFound:
+def version_not_found(choice: VersionChoice) -> NotFound:
     """The newest version is only missing if the asset was deleted since it was authorized."""
-    return asset_not_found(uid) if choice.version is None else NotFound(NOT_DEPLOYED)
+    return asset_not_found() if choice.version is None else NotFound(NOT_DEPLOYED)
 
 
 @get_list(

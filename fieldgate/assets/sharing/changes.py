@@ -1,6 +1,7 @@
 """Change assignments: the one way for a single assignment, lists, tables, clones and many assets at once."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 import msgspec
@@ -8,11 +9,11 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.store import username_key
-from fieldgate.assets.authorization import asset_not_found
+from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found
 from fieldgate.assets.sharing.grant_parsing import ErrorCollector, user_not_found_message
 from fieldgate.assets.sharing.grants import Action, AssetGrants, Grant, Grantee, PermissionChange, requested_cost
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
-from fieldgate.errors import Conflict, Forbidden
+from fieldgate.errors import Conflict, Forbidden, NotFound
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 from fieldgate.permissions import rules
@@ -97,13 +98,20 @@ def _group_by_user(change: SharingChange, grantees: Mapping[str, Grantee]) -> di
     return found
 
 
+def _authorize(change: SharingChange, asset: AssetGrants | None, uid: str) -> AuthorizedAsset:
+    if asset is not None:
+        with suppress(NotFound):
+            return asset.authorize(change.by)
+    if change.names_assets:  # there can be several
+        raise NotFound(Message("There is no asset {uid}.", uid=uid[:50]))
+    raise asset_not_found()
+
+
 def _authorized(change: SharingChange, found: Mapping[str, AssetGrants], users: Iterable[Grantee]) -> list[AssetGrants]:
     """Return the assets in order. Raise an error about the first that the caller may not change like this."""
     user_ids = {user.id for user in users}
     for uid in change.uids:
-        if uid not in found:
-            raise asset_not_found(uid)
-        authorized = found[uid].authorize(change.by)
+        authorized = _authorize(change, found.get(uid), uid)
         if change.names_assets and not authorized.may_manage:
             raise Forbidden(Message("You do not manage the asset {uid}.", uid=uid))
         if not (change.allows_own and user_ids == {change.by.id}):

@@ -106,7 +106,7 @@ class AssignmentStore:
         async with self._database.read_transaction() as connection:
             name = (await connection.execute(select(assets.c.name).where(assets.c.uid == uid))).scalar_one_or_none()
         if name is None:
-            raise asset_not_found(uid)
+            raise asset_not_found()
         return str(name)
 
     async def history(self, asset_id: int, page: PageRequest) -> RowPage:
@@ -142,7 +142,7 @@ class SharingTransaction:
         """Return an asset with all its assignments, or those of some users and the public. Raise `NotFound`."""
         found = self.load_many([uid], user_ids)
         if not found:
-            raise asset_not_found(uid)
+            raise asset_not_found()
         return found[0]
 
     def load_many(self, uids: Collection[str], user_ids: Collection[int] | None = None) -> list[AssetGrants]:

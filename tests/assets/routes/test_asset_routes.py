@@ -61,7 +61,7 @@ async def test_change_and_delete(harness: ImportHarness) -> None:
     page = await harness.service.get(f"{asset['url']}?format=api", headers=harness.headers)
     assert page.status_code == 200
     assert (await harness.service.client.delete(asset["url"], headers=harness.headers)).status_code == 204
-    gone = {"detail": f"There is no asset {asset['uid']}."}
+    gone = {"detail": "This form does not exist or is not shared with you."}
     for method in ("GET", "DELETE"):
         answer = await harness.service.request(method, asset["url"], headers=harness.headers)
         assert (answer.status_code, answer.json()) == (404, gone)

@@ -84,7 +84,7 @@ async def test_refusals(author: Author) -> None:
     await author.patch(created, content=OTHER_CONTENT)
     first = (await versions_of(author, created))[-1]
     stranger = await author.other()
-    assert (await restore(stranger, first, 404))["detail"].startswith("There is no asset")
+    assert (await restore(stranger, first, 404))["detail"].startswith("This form does not exist")
     share = {"user": "AnonymousUser", "permission": "view_asset"}
     path = f"{created['url']}permission-assignments/"
     assert (await author.service.client.post(path, json=share, headers=author.headers)).status_code == 201

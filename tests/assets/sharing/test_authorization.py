@@ -55,7 +55,7 @@ async def test_visibility_by_caller(team: SharingTeam, is_public: bool) -> None:
         table = await team.request_assignments(uid, caller, "GET", "csv/")
         if names is None:
             assert (answer.status_code, table.status_code) == (404, 404), caller
-            assert answer.json() == {"detail": f"There is no asset {uid}."}
+            assert answer.json() == {"detail": "This form does not exist or is not shared with you."}
         else:
             assert {last_segment(row["user"]) for row in answer.json()} == names, caller
             assert {line.split(",")[0] for line in table.text.splitlines()[1:]} == names - {"owner"}
@@ -145,4 +145,7 @@ async def test_assignment_of_another_asset_is_not_found(team: SharingTeam) -> No
     assert await team.permissions_of(other, "viewer") == {"view_asset"}
     for uid in ("anope", "aKm3pVw8ZtQ2xYcRnB5dFh"):
         answer = await team.request_assignments(uid, "owner", "GET")
-        assert (answer.status_code, answer.json()) == (404, {"detail": f"There is no asset {uid}."})
+        assert (answer.status_code, answer.json()) == (
+            404,
+            {"detail": "This form does not exist or is not shared with you."},
+        )

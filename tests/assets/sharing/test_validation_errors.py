@@ -246,8 +246,8 @@ async def test_invalid_clone_requests(team: SharingTeam) -> None:
         ({"clone_from": uid}, 400, {"clone_from": [itself]}),
         ({"clone_from": f"{BASE_URL}/api/v2/assets/{uid}.json"}, 400, {"clone_from": [itself]}),
         ({"clone_from": ""}, 400, {"clone_from": ["“” is not an asset: enter the address of one, or a uid."]}),
-        ({"clone_from": "anope"}, 404, {"detail": "There is no asset anope."}),
-        ({"clone_from": hidden}, 404, {"detail": f"There is no asset {hidden}."}),
+        ({"clone_from": "anope"}, 404, {"detail": "This form does not exist or is not shared with you."}),
+        ({"clone_from": hidden}, 404, {"detail": "This form does not exist or is not shared with you."}),
     ]
     for body, status, reported in cases:
         for query in ("", "?dry_run=true"):

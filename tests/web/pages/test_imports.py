@@ -93,7 +93,7 @@ async def test_one_bad_file_does_not_stop_the_others(pages: ImportPages) -> None
         ([("a.xlsx", GOOD)] * (MAX_FILES + 1), {}, f"Send at most {MAX_FILES} files at a time."),
         ([("a.xlsx", GOOD)] * 2, {"destination": "a" * 22}, "only one can be the new version of a form."),
         ([("a.xlsx", GOOD)], {"destination": "no uid"}, "Enter the address or the uid of an asset."),
-        ([("a.xlsx", GOOD)], {"destination": "aKm3pVw8ZtQ2xYcRnB5dFh"}, "There is no asset"),
+        ([("a.xlsx", GOOD)], {"destination": "aKm3pVw8ZtQ2xYcRnB5dFh"}, "does not exist or is not shared with you"),
     ],
 )
 async def test_mistakes_are_explained(pages: ImportPages, files: Any, fields: dict[str, str], error: str) -> None:
