@@ -8,19 +8,20 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Select, Text, and_, case, cast, func, literal, not_, or_, select
+from sqlalchemy import ColumnElement, Row, Select, Text, and_, case, cast, false, func, literal, not_, or_, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets import visibility_sql
 from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, effective_user_id
-from fieldgate.assets.tables import assets, assignments, files, versions
+from fieldgate.assets.tables import FORM_TYPES, assets, assignments, files, versions
 from fieldgate.db import Database, DataVersions, RowPage, new_uid, now, paginate
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
 
 TOPIC = "assets"
+MAX_SAME_FORMS = 5  # that are offered when a file seems to be a new version
 
 
 class NewVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +68,7 @@ class AssetStore:
                 "asset_type": asset.asset_type,
                 "name": asset.name,
                 "name_key": name_key(asset.name),
+                "form_id": _form_id(asset.content),
                 "settings": asset.settings,
                 "tags": list(asset.tags),
                 "summary": asset.summary,
@@ -95,7 +97,8 @@ class AssetStore:
         """
         number = await self._next_version_number(connection, asset.id)
         await connection.execute(versions.insert().values(_version_row(asset.id, number, version)))
-        await self._update_after_new_version(connection, asset, summary=version.summary, **changes)
+        changes = {"summary": version.summary, "form_id": _form_id(version.content), **changes}
+        await self._update_after_new_version(connection, asset, **changes)
 
     async def copy_version(
         self, connection: AsyncConnection, asset: Row[Any], version: Row[Any], **changes: Any
@@ -108,7 +111,9 @@ class AssetStore:
         source = select(*columns, *(versions.c[name] for name in copied)).where(versions.c.id == version.id)
         # The database copies the content, which can have megabytes.
         await connection.execute(versions.insert().from_select([*new, *copied], source))
-        await self._update_after_new_version(connection, asset, summary=version.summary, **changes)
+        form_id = select(versions.c.content[("settings", "id_string")].as_string()).where(versions.c.id == version.id)
+        changes = {"summary": version.summary, "form_id": form_id.scalar_subquery(), **changes}
+        await self._update_after_new_version(connection, asset, **changes)
         return uid
 
     async def _next_version_number(self, connection: AsyncConnection, asset_id: int) -> int:
@@ -133,6 +138,21 @@ class AssetStore:
         """Return the row of an asset and lock it until the transaction ends. Does not check permissions."""
         await self._lock_collection(connection, uid)
         return (await connection.execute(select(assets).where(assets.c.uid == uid).with_for_update())).one_or_none()
+
+    async def find_same_forms(
+        self, connection: AsyncConnection, owner_id: int, name: str, form_id: str | None
+    ) -> Sequence[Row[Any]]:
+        """Return a user's forms with this name or form id, the last changed first."""
+        same = [assets.c.name_key == name_key(name)] if name else []
+        if form_id:
+            same.append(assets.c.form_id == form_id)
+        columns = (assets.c.uid, assets.c.name, assets.c.modified_at)
+        query: Select[Any] = select(*columns).where(
+            assets.c.owner_id == owner_id, assets.c.asset_type.in_(FORM_TYPES), or_(false(), *same)
+        )
+        query = query.order_by(assets.c.modified_at.desc(), assets.c.id).limit(MAX_SAME_FORMS)
+        found: Sequence[Row[Any]] = (await connection.execute(query)).all()
+        return found
 
     async def _lock_collection(self, connection: AsyncConnection, uid: str) -> None:
         """Lock the collection before the asset, as deleting a collection does, to avoid deadlocks."""
@@ -368,6 +388,11 @@ def _version_row(asset_id: int, number: int, version: NewVersion) -> dict[str, A
         "warnings": version.warnings,
         "created_at": now(),
     }
+
+
+def _form_id(content: dict[str, Any]) -> str | None:
+    found = (content.get("settings") or {}).get("id_string")
+    return found if isinstance(found, str) else None
 
 
 def _with_name_key(values: dict[str, Any]) -> dict[str, Any]:

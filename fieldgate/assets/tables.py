@@ -35,6 +35,7 @@ assets = Table(
     Column("asset_type", String(20), nullable=False),
     Column("name", String(255), nullable=False),
     Column("name_key", Text, nullable=False, server_default=""),  # for search and sort order
+    Column("form_id", Text),  # of the newest version, if its settings have one
     Column("settings", JSON, nullable=False),
     Column("tags", JSON, nullable=False),
     Column("summary", JSON, nullable=False),

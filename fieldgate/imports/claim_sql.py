@@ -29,6 +29,7 @@ class ClaimedRow(NamedTuple):
     is_library: int
     desired_type: str
     destination_uid: str | None
+    asks_if_exists: int
     file_id: int
     filename: str
     username: str  # this and what follows are columns of other tables

@@ -1,9 +1,11 @@
 """Store the result of an import: assets, messages and final status, in one transaction."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import msgspec
+from sqlalchemy import Row
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -17,7 +19,7 @@ from fieldgate.db import Database
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 from fieldgate.imports.messages import CANNOT_REPLACE_COLLECTION, serialize_issues, serialize_message
-from fieldgate.imports.store import COMPLETE, ERROR, ImportStore, Job
+from fieldgate.imports.store import COMPLETE, ERROR, FORM_EXISTS, ImportStore, Job
 from fieldgate.imports.xlsform import Form, FormRejected, Issue, Library, SheetExcerpt
 from fieldgate.imports.xlsform.locking import strip_locking
 from fieldgate.imports.xlsform.summary import summarise
@@ -34,6 +36,17 @@ LIBRARY_NOT_REQUESTED = Message("A library sheet cannot become a form. Send libr
 LIBRARY_CANNOT_REPLACE_ASSET = Message("A library sheet cannot replace an asset. Leave out the destination.")
 
 
+class FormExists(FormRejected):
+    """The user has forms with the same name or form id. They decide whether the file is a new version of one."""
+
+    def __init__(self, existing: Sequence[Row[Any]], parsed: Form) -> None:
+        message = Message("You have a form {name} already. Is this file a new version of it?", name=existing[0].name)
+        super().__init__(FORM_EXISTS, message, warnings=parsed.warnings, excerpts=parsed.excerpts)
+        self.existing = [
+            {"uid": row.uid, "name": row.name, "date_modified": row.modified_at.isoformat()} for row in existing
+        ]
+
+
 class ResultWriter:
     def __init__(self, database: Database, store: ImportStore, assets: AssetStore, sharing: AssignmentStore) -> None:
         self._database = database
@@ -43,13 +56,16 @@ class ResultWriter:
 
     async def complete(self, job: Job, parsed: Form | Library) -> None:
         """Create or replace assets and finish the import; fail it if the destination does not allow that."""
-        if isinstance(parsed, Form) and job.destination_uid is None:
+        if isinstance(parsed, Form) and job.destination_uid is None and not job.asks_if_exists:
             await self._database.write(partial(self._write_new, job, parsed))
             return
         try:
             async with self._database.transaction() as connection:
                 if isinstance(parsed, Library):
                     written = {"created": [await self._create_collection(connection, job, parsed)]}
+                elif job.destination_uid is None:
+                    await self._check_is_new(connection, job, parsed)
+                    written = {"created": [await connection.run_sync(self._create_asset, job, parsed)]}
                 else:
                     written = {"updated": [await self._replace_asset(connection, job, parsed)]}
                 await connection.run_sync(self._finish, job, parsed, written)
@@ -63,6 +79,7 @@ class ResultWriter:
             "error_type": rejection.error_type,
             "problems": serialize_issues(rejection.problems),
             **_serialize_warnings(rejection.warnings),
+            **({"existing": rejection.existing} if isinstance(rejection, FormExists) else {}),
         }
         excerpts = _serialize_excerpts(rejection.excerpts)
         await self._database.write(
@@ -95,6 +112,12 @@ class ResultWriter:
         )
         [(_, uid)] = self._assets.create_sync(connection, [new])
         return _result_entry(uid, job, summary)
+
+    async def _check_is_new(self, connection: AsyncConnection, job: Job, form: Form) -> None:
+        if not job.is_library and (job.desired_type or "survey") in TYPES_WITH_SETTINGS:
+            name = _asset_name(form, job)
+            if existing := await self._assets.find_same_forms(connection, job.user_id, name, form.form_id):
+                raise FormExists(existing, form)
 
     async def _replace_asset(self, connection: AsyncConnection, job: Job, form: Form) -> dict[str, Any]:
         asset = await self._assets.find(connection, str(job.destination_uid))

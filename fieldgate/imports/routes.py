@@ -4,16 +4,24 @@ import msgspec
 
 from fieldgate.accounts.storage_quota import StorageQuota
 from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.errors import NotFound, TooManyRequests, ValidationError
+from fieldgate.errors import Conflict, NotFound, TooManyRequests, ValidationError
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link
-from fieldgate.http.operations import Created, get, get_list, post
+from fieldgate.http.operations import Created, get, get_list, patch, post
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import Caller, User
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
 from fieldgate.imports.messages import CANNOT_REPLACE_COLLECTION
-from fieldgate.imports.schemas import PATH, ImportAccepted, ImportFilters, ImportRecord, ImportRequest, ImportRows
+from fieldgate.imports.schemas import (
+    PATH,
+    ImportAccepted,
+    ImportAnswer,
+    ImportFilters,
+    ImportRecord,
+    ImportRequest,
+    ImportRows,
+)
 from fieldgate.imports.serializers import encode_import, import_record
 from fieldgate.imports.sheet_excerpts import SheetExcerpt
 from fieldgate.imports.store import PROCESSING, TOPIC, ImportStore
@@ -21,6 +29,7 @@ from fieldgate.imports.upload import (
     MAX_IDEMPOTENCY_KEY_CHARS,
     NewImport,
     destination_field,
+    destination_uid,
     parse_options,
     parse_upload,
     url_digest,
@@ -123,6 +132,33 @@ async def import_detail(uid: str, caller: Caller, language: Language, store: Imp
     return import_record(row, language)
 
 
+@patch(
+    PATH + "{uid}/",
+    response=ImportRecord,
+    title=Message("Answer an import"),
+    description=Message(
+        "Answers an import that ended with the error_type form_exists: the file is a new version of `destination`, or "
+        "a second form with the same name. Its status is processing again."
+    ),
+    tag=TAG,
+    error_statuses=(403, 404, 409, 413, 415),
+)
+async def import_answer(
+    uid: str, user: User, language: Language, body: ImportAnswer, store: ImportStore, authorizer: AssetAuthorizer
+) -> ImportRecord:
+    if await store.get_for_user(user.id, uid) is None:
+        raise import_not_found(uid)
+    destination = destination_uid("destination", body.destination.strip())
+    if (destination is None) == (body.if_exists is None):
+        raise ValidationError({"destination": [Message("Send either destination, or if_exists with create.")]})
+    if destination is not None:
+        await _check_destination(user, "destination", destination, authorizer)
+    if not await store.answer(user.id, uid, destination):
+        raise Conflict(Message("This import does not ask anything."))
+    record: ImportRecord = await import_detail.handler(uid, user, language, store)
+    return record
+
+
 @get(
     PATH + "{uid}/rows/",
     response=ImportRows,
@@ -182,4 +218,4 @@ async def _check_destination(user: User, field: str, uid: str, authorizer: Asset
         raise ValidationError({field: [CANNOT_REPLACE_COLLECTION]})
 
 
-OPERATIONS = (import_list, import_creation, import_detail, import_rows)
+OPERATIONS = (import_list, import_creation, import_detail, import_answer, import_rows)

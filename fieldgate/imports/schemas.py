@@ -13,6 +13,7 @@ from fieldgate.imports.sheet_excerpts import SheetExcerpt
 PATH = "/api/v2/imports/"
 
 Status = Literal["processing", "complete", "error"]
+IfExists = Literal["create", "ask"]
 
 
 class ImportRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +23,8 @@ class ImportRecord(msgspec.Struct, frozen=True, kw_only=True):
         dict[str, Any],
         Meta(
             description="The result: `updated` (always present) and `created` list assets; a failed import has "
-            "`error`, `error_type` and `problems`; `warnings` is present if there are any."
+            "`error`, `error_type` and `problems`; `warnings` is present if there are any. With the error_type "
+            "`form_exists`, `existing` lists your forms that the file may be a new version of."
         ),
     ]
     uid: Annotated[str, Meta(description="Identifier of the import.")]
@@ -70,5 +72,19 @@ class ImportRequest(msgspec.Struct, frozen=True):
     destination: Annotated[str, Meta(description="Asset to replace: its address, path or uid.")] = ""
     assetUid: Annotated[str, Meta(description="Alternative to `destination`.")] = ""  # noqa: N815
     desired_type: Annotated[str, Meta(description="survey, template, block or question.")] = ""
+    if_exists: Annotated[
+        IfExists,
+        Meta(
+            description="ask: if you own a form with the same form_id or name, nothing is imported until you answer "
+            "with PATCH. create (default): a second form is made."
+        ),
+    ] = "create"
     totalFiles: Annotated[Any, Meta(description="Accepted for compatibility and ignored.")] = ""  # noqa: N815
     lastModified: Annotated[Any, Meta(description="Accepted for compatibility and ignored.")] = ""  # noqa: N815
+
+
+class ImportAnswer(msgspec.Struct, frozen=True):
+    destination: Annotated[str, Meta(description="The form that the file is a new version of: its address or uid.")] = (
+        ""
+    )
+    if_exists: Annotated[Literal["create"] | None, Meta(description="create: make a second form.")] = None

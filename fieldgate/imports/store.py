@@ -23,6 +23,7 @@ from fieldgate.pagination import PageRequest
 TOPIC = "imports"
 PROCESSING: Literal["processing"] = "processing"
 COMPLETE, ERROR = "complete", "error"
+FORM_EXISTS = "form_exists"  # the error type of an import that asks whether it is a new version
 BATCH_SIZE = 200  # rows deleted in one transaction
 LARGE_FILE_BYTES = 1024 * 1024
 MAX_LARGE_WRITES = 2  # large files that are in memory to be written to PostgreSQL, per process
@@ -58,6 +59,7 @@ class Job(msgspec.Struct, frozen=True):
     is_library: bool
     desired_type: str
     destination_uid: str | None
+    asks_if_exists: bool
     file_id: int
     filename: str
     data: bytes
@@ -103,6 +105,7 @@ class ImportStore:
             "is_library": new_import.is_library,
             "desired_type": new_import.desired_type,
             "destination_uid": new_import.destination_uid,
+            "asks_if_exists": new_import.asks_if_exists,
             "messages": {"updated": []},
             "attempts": 0,
             "retry_key": retry_key,
@@ -203,6 +206,28 @@ class ImportStore:
             data = (await connection.execute(query)).scalar_one_or_none()
         return None if data is None else bytes(data)
 
+    async def answer(self, user_id: int, uid: str, destination_uid: str | None) -> bool:
+        """Queue an import that ended with the question whether its form exists already. Return whether it did."""
+        asks = imports.c.messages["error_type"].as_string() == FORM_EXISTS
+        queued = (
+            imports.update()
+            .where(imports.c.user_id == user_id, imports.c.uid == uid, imports.c.status == ERROR, asks)
+            .values(
+                status=PROCESSING,
+                destination_uid=destination_uid,
+                asks_if_exists=False,
+                messages={"updated": []},
+                excerpts=None,
+                finished_at=None,
+                attempts=0,
+            )
+        )
+        async with self._database.transaction() as connection:
+            if not (await connection.execute(queued)).rowcount:
+                return False
+            await self._data_versions.bump(connection, TOPIC)
+            return True
+
     # For workers
 
     async def claim(self, lease_for: timedelta) -> Job | None:
@@ -227,6 +252,7 @@ class ImportStore:
             is_library=bool(row.is_library),
             desired_type=row.desired_type,
             destination_uid=row.destination_uid,
+            asks_if_exists=bool(row.asks_if_exists),
             file_id=row.file_id,
             filename=row.filename,
             data=row.data,

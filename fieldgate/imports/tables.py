@@ -31,6 +31,7 @@ imports = Table(
     Column("is_library", Boolean, nullable=False),
     Column("desired_type", String(20), nullable=False),
     Column("destination_uid", String(22)),
+    Column("asks_if_exists", Boolean, nullable=False),  # whether a form that exists already is a question
     Column("messages", JSON, nullable=False),
     # The rows that problems and warnings are about. NULL in imports of earlier releases.
     Column("excerpts", JSON(none_as_null=True)),

@@ -44,6 +44,7 @@ class NewImport(msgspec.Struct, frozen=True):
     is_library: bool
     desired_type: str
     destination_uid: str | None
+    asks_if_exists: bool
     digest: bytes
 
     @property
@@ -64,6 +65,7 @@ class ImportOptions(msgspec.Struct, frozen=True):
     is_library: bool
     desired_type: str
     destination_uid: str | None
+    asks_if_exists: bool
 
 
 def parse_options(request: ImportRequest) -> ImportOptions:
@@ -92,7 +94,7 @@ def parse_options(request: ImportRequest) -> ImportOptions:
         )
     destination = destination_uid(destination_field(request), request.destination.strip() or request.assetUid.strip())
     is_library = request.library == 1 or str(request.library).strip().lower() in {"true", "1", "yes"}
-    return ImportOptions(name, is_library, request.desired_type, destination)
+    return ImportOptions(name, is_library, request.desired_type, destination, request.if_exists == "ask")
 
 
 def parse_upload(request: ImportRequest, max_bytes: int, fetched_file: UploadedFile | None = None) -> NewImport:
@@ -111,6 +113,7 @@ def parse_upload(request: ImportRequest, max_bytes: int, fetched_file: UploadedF
         is_library=options.is_library,
         desired_type=options.desired_type,
         destination_uid=options.destination_uid,
+        asks_if_exists=options.asks_if_exists,
         digest=digest,
     )
 

@@ -183,19 +183,19 @@ def post_import_into(kind: str) -> Call:
     return call
 
 
-def get_import(suffix: str) -> Call:
+def on_import(suffix: str = "", method: str = "GET", **options: Any) -> Call:
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
         request = ImportRequest(file=UploadedFile("household.xlsx", xlsx()))
         store = ImportStore(context.service.database, context.service.data_versions)
         uid = await store.create(context.owner.id, parse_upload(request, 2**20), None)
         message = {"text": "x", "values": {}}
         problem = {"sheet": "survey", "row": 2, "column": "type", "code": "unknown_type", "message": message}
-        messages = {"updated": [], "error": message, "error_type": "invalid_form", "problems": [problem]}
+        messages = {"updated": [], "error": message, "error_type": "form_exists", "problems": [problem]}
         async with context.service.database.transaction() as connection:
             await connection.execute(
                 imports.update().where(imports.c.uid == uid).values(status="error", messages=messages)
             )
-        return await context.request(caller, "GET", f"/api/v2/imports/{uid}/{suffix}")
+        return await context.request(caller, method, f"/api/v2/imports/{uid}/{suffix}", **options)
 
     return call
 
@@ -391,9 +391,10 @@ CALLS: dict[str, Call | dict[str, Call]] = {
         "a new asset": _post_import,
         **{f"into {kind}": post_import_into(kind) for kind in ASSET_KINDS},
     },
-    "import_detail": {"the owner's import": get_import("")},
-    "import_rows": {"the owner's import": get_import("rows/")},
-    "import_annotated_workbook": {"the owner's import": get_import("annotated.xlsx")},
+    "import_detail": {"the owner's import": on_import()},
+    "import_answer": {"the owner's import": on_import(method="PATCH", json={"if_exists": "create"})},
+    "import_rows": {"the owner's import": on_import("rows/")},
+    "import_annotated_workbook": {"the owner's import": on_import("annotated.xlsx")},
     "asset_list": {VISIBLE_ONLY: get("/api/v2/assets/")},
     "asset_creation": {
         "a new asset": _create_asset,

@@ -1,6 +1,6 @@
 """What pages of assets and of their versions share: facts about an asset, and a page of its questions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +13,7 @@ from fieldgate.http.internal_api import APIError, InternalAPI
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.pagination import PageRequest
+from fieldgate.web.formatting import Formatter
 from fieldgate.web.page_views import Page
 
 # A page has at most 3,000 elements: 40 questions with their conditions and first choices.
@@ -52,6 +53,24 @@ def language_names(language: Language) -> Callable[[Sequence[str] | None], str]:
 
 def labels(messages: Mapping[str, Message], language: Language) -> dict[str, str]:
     return {key: translate(message, language) for key, message in messages.items()}
+
+
+def offer_forms(assets: Iterable[Mapping[str, Any]], language: Language) -> list[tuple[str, str]]:
+    """Options of a list to choose a form from: uid, and name with owner and date, as names are often the same."""
+    formatter = Formatter(language)
+    return [
+        (
+            asset["uid"],
+            f"{_isolated(asset['name'] or translate(Message('Without a name'), language))} · "
+            f"{_isolated(asset['owner__username'])} · {formatter.date(asset['date_modified'])}",
+        )
+        for asset in assets
+    ]
+
+
+def _isolated(text: str) -> str:
+    """A text whose direction does not change that of the line. Options cannot have elements."""
+    return f"\u2068{text}\u2069"
 
 
 def local_path(page: Page, url: str) -> str:

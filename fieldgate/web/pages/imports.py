@@ -19,6 +19,7 @@ from fieldgate.web.page_views import (
     Redirect,
     SubmittedForm,
 )
+from fieldgate.web.pages.form_preview import offer_forms
 from fieldgate.web.pages.import_issues import count_issues, group_issues
 
 PATH = "/api/v2/imports/"
@@ -73,7 +74,14 @@ async def load_import(page: Page, api: InternalAPI) -> Mapping[str, Any]:
         "destination": {"uid": destination, "name": names.get(destination, "")} if destination else None,
         "destinations": [],
         "form_key": secrets.token_urlsafe(16),
+        "existing": _offer_existing(page),
     }
+
+
+def _offer_existing(page: Page) -> list[tuple[str, str]]:
+    """The forms that the file may be a new version of."""
+    found = page.record["messages"].get("existing", ())
+    return offer_forms(({**form, "owner__username": page.caller.username} for form in found), page.language)
 
 
 async def _upload_values(page: Page, api: InternalAPI, destination: str) -> dict[str, Any]:
@@ -83,7 +91,7 @@ async def _upload_values(page: Page, api: InternalAPI, destination: str) -> dict
     forms = found["results"] if found else []
     return {
         "destination": {"uid": destination, "name": names[destination]} if destination in names else None,
-        "destinations": [(form["uid"], form["name"]) for form in forms if _may_change(form)],
+        "destinations": offer_forms(filter(_may_change, forms), page.language),
         "form_key": secrets.token_urlsafe(16),
     }
 
@@ -116,6 +124,14 @@ async def upload(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(PATH, PluralMessage("{count} file was sent.", "{count} files were sent.", len(sent)))
 
 
+async def answer(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    """The file is a new version of the chosen form, or a second form."""
+    is_new = form.get("answer") == "create"
+    body = {"if_exists": "create"} if is_new else {"destination": form.get("destination")}
+    response = await api.send("PATCH", form.path, json=body)
+    return FormErrors.from_response(response) if response.is_error else Redirect(form.path)
+
+
 def _check_files(files: Sequence[UploadedFile], destination: str) -> Message | None:
     if not files:
         return Message("Choose a file first.")
@@ -128,7 +144,9 @@ def _check_files(files: Sequence[UploadedFile], destination: str) -> Message | N
 
 async def _send(form: SubmittedForm, api: InternalAPI, file: UploadedFile) -> APIResponse:
     fields: dict[str, str | UploadedFile] = {"file": file}
-    fields |= {name: form.get(name) for name in ("destination", "library", "desired_type") if form.get(name)}
+    fields |= {
+        name: form.get(name) for name in ("destination", "library", "desired_type", "if_exists") if form.get(name)
+    }
     return await api.send("POST", PATH, fields=fields, headers={"Idempotency-Key": _idempotency_key(form, file)})
 
 
@@ -153,6 +171,7 @@ def _summarize(record: Mapping[str, Any]) -> dict[str, Any]:
         "sent": record["date_created"],
         "problems": count_issues(messages.get("problems", ())),
         "warnings": count_issues(messages.get("warnings", ())),
+        "asks": "existing" in messages,
     }
 
 
@@ -205,4 +224,5 @@ PAGES: dict[str, PageView] = {
 FORMS: dict[FormKey, PageForm] = {
     ("import_list", "upload"): PageForm(upload, _max_upload_bytes),
     ("import_detail", "upload"): PageForm(upload, _max_upload_bytes),
+    ("import_detail", "answer"): PageForm(answer),
 }

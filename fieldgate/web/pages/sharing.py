@@ -15,6 +15,7 @@ from fieldgate.permissions.sentences import describe_submissions
 from fieldgate.permissions.submission_filters import PARTIALLY_GRANTABLE
 from fieldgate.web.page_views import FormKey, FormState, Page, PageForm, PageView
 from fieldgate.web.pages import sharing_forms
+from fieldgate.web.pages.form_preview import offer_forms
 from fieldgate.web.pages.sharing_filters import FilterFields, from_filters, read_fields
 from fieldgate.web.pages.sharing_forms import ASSETS_PATH, DRY_RUN, SharingState, max_table_form_bytes, update_choices
 from fieldgate.web.pages.sharing_history import load_history
@@ -108,7 +109,7 @@ async def _managing_values(page: Page, state: SharingState, api: InternalAPI) ->
     form = page.form
     values: dict[str, Any] = {
         "share_form": _share_form(form, query.get("change", ""), state, language),
-        "sources": await _sources(state.asset, query.get("copy_search", ""), api),
+        "sources": await _sources(state.asset, query.get("copy_search", ""), language, api),
         "copy_search": query.get("copy_search", ""),
         "table": "" if form is None else form.values.get("table", form.get("table")),
         "table_problems": () if form is None else form.values.get("problems", ()),
@@ -135,8 +136,8 @@ async def _removal(name: str, state: SharingState, language: Language, api: Inte
     }
 
 
-async def _sources(asset: AssetAccess, search: str, api: InternalAPI) -> list[tuple[str, str]]:
-    """Return uids and names of assets that the caller manages, the last changed first."""
+async def _sources(asset: AssetAccess, search: str, language: Language, api: InternalAPI) -> list[tuple[str, str]]:
+    """Return assets that the caller manages, the last changed first."""
     query = {
         "limit": MAX_SOURCES,
         "current_user_permissions_only": "true",
@@ -144,7 +145,7 @@ async def _sources(asset: AssetAccess, search: str, api: InternalAPI) -> list[tu
     }
     found = await api.find(ASSETS_PATH, query)
     records = [] if found is None else found["results"]
-    return [(record["uid"], record["name"]) for record in records if record["uid"] != asset.uid and _is_managed(record)]
+    return offer_forms((each for each in records if each["uid"] != asset.uid and _is_managed(each)), language)
 
 
 def _search_query(search: str) -> str:

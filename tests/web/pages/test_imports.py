@@ -136,10 +136,34 @@ async def test_corrected_file_replaces_the_same_form(pages: ImportPages) -> None
 
 async def test_destinations_are_forms_that_the_caller_may_change(pages: ImportPages) -> None:
     await pages.import_file(f"mine {SCRIPT[:7]}.xlsx", GOOD)
-    assert re.search(r'<option value="a\w{21}">mine &lt;script</option>', await pages.page(PATH))
+    # With owner and date, as names are often the same.
+    option = r'<option value="a\w{21}">\u2068mine &lt;script\u2069 · \u2068user-\w+\u2069 · \w+ \d+, \d+</option>'
+    assert re.search(option, await pages.page(PATH))
     _, other = await pages.service.create_user()
     stranger = ImportPages(pages.service, await PageClient.logged_in(pages.service, other))
     assert "<option" not in await stranger.page(PATH)
+
+
+async def test_a_file_whose_form_exists_asks_before_it_makes_a_second_form(pages: ImportPages) -> None:
+    assert 'name="if_exists" value="ask"' in await pages.page(PATH)
+    await pages.import_file("visit.xlsx", GOOD)
+    for is_new in (False, True):
+        asked = await pages.import_file("visit.xlsx", GOOD, if_exists="ask", key=f"key {is_new}")
+        page = await pages.page(asked)
+        for part in ("You have a form “visit” already.", "Yes, make it the new version", "No, make a second form"):
+            assert part in visible_text(page)
+        assert "Upload the corrected file" not in page
+        assert "✗ Not imported A new version?" in await pages.text(PATH)
+        chosen = re.search(r'<option value="(a\w{21})"', page)
+        assert chosen
+        fields = {"destination": chosen[1], **({"answer": "create"} if is_new else {})}
+        assert (await pages.client.submit(asked, "answer", fields)).status_code == 303
+        await pages.process_all()
+        assert "visit.xlsx was imported" in await pages.text(asked)
+        assert ("The form has a new version." in await pages.text(asked)) != is_new
+        assert (await pages.client.submit(asked, "answer", fields)).status_code == 400
+    assert chosen
+    assert 'name="if_exists"' not in await pages.page(f"{PATH}?destination={chosen[1]}")
 
 
 async def test_library_without_the_option_explains_and_offers_it(pages: ImportPages) -> None:

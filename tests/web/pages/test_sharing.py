@@ -278,7 +278,7 @@ async def test_copy_from_another_form(team: SharingTeam) -> None:
     await team.grant(other, "ann", "change_asset")
     client = await browser(team, "owner")
     page = (await client.get(page_path(uid))).text
-    assert f'<option value="{other}">Clinics</option>' in page
+    assert f'<option value="{other}">\u2068Clinics\u2069 · \u2068owner\u2069 · ' in page
     assert "Secret" not in page
     found = (await client.get(f'{page_path(uid)}?copy_search=cli"nics')).text
     assert "You manage nothing else with this name." in text_of(found)
