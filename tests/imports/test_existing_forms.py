@@ -9,7 +9,6 @@ from tests.assets.routes.test_restore import restore, versions_of
 from tests.assets.routes.test_write_routes import CONTENT, Author, author
 from tests.imports.workbooks import SURVEY, xlsx
 
-
 __all__ = ["author"]
 
 
