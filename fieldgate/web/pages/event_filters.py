@@ -11,6 +11,7 @@ import msgspec
 
 from fieldgate.db import now
 from fieldgate.events.document_templates import APPEAL_TYPE_NAMES, SEVERITY_NAMES
+from fieldgate.events.search.filters import BooleanFilter, EventFilters
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.links import encode_query
 from fieldgate.i18n.languages import Language
@@ -36,6 +37,8 @@ MAX_TYPED_COUNTRIES = 10
 MAX_SUGGESTIONS = 3
 MAX_CHIPS_OF_FILTER = 30  # more values have one chip together, as each chip repeats the query
 FROM, UNTIL = "disaster_start_date__gte", "disaster_start_date__lt"
+
+FLAGS = frozenset(field.name for field in msgspec.structs.fields(EventFilters) if field.type == BooleanFilter)
 
 LABELS: Mapping[str, Message] = {
     "regions__in": Message("Region"),
@@ -326,7 +329,7 @@ def _value_name(name: str, value: str, names: FilterNames, language: Language) -
         return translate(SEVERITIES[value], language)
     if name == "appeal_type" and value in APPEAL_TYPES:
         return translate(APPEAL_TYPES[value], language)
-    if name.startswith("is_featured"):
+    if name in FLAGS:
         return translate(Message("Yes") if value.casefold() in ("true", "1") else Message("No"), language)
     if name.partition("__")[0] in DATE_LABELS:
         return _date_text(value, language)

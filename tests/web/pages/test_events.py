@@ -10,11 +10,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from fieldgate.events.model import Appeal, Event, Visibility
+from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.store import EventStore
 from fieldgate.i18n.languages import Language
 from fieldgate.settings import Settings
 from fieldgate.web.formatting import Formatter
-from fieldgate.web.pages.event_filters import PERIODS, first_day_of
+from fieldgate.web.pages.event_filters import DATE_LABELS, LABELS, NOT_FILTERS, PERIODS, first_day_of
 from tests.conftest import Service, run_service
 from tests.events.event_service import INDIA, NEPAL, PATH, make_event
 from tests.web.page_client import PageClient, visible_text
@@ -238,10 +239,15 @@ async def test_chips_name_the_filters_and_remove_them_one_by_one(events: Service
         "?regions__all=0", "?disaster_start_date=2026-01-01", "?ifrc_severity_level=2", "?is_featured_region=false",
     ],
 )  # fmt: skip
-async def test_every_filter_has_a_chip_without_its_name_in_the_api(events: Service, query: str) -> None:
+async def test_chips_have_no_names_of_the_api(events: Service, query: str) -> None:
     found = chips(await open_page(events, query))
     assert found
     assert not any("_" in text for text in found), found
+
+
+def test_every_filter_has_a_label() -> None:
+    dates = {f"{name}__{end}".removesuffix("__") for name, ends in DATE_LABELS.items() for end in ends}
+    assert set(EventFilters.__struct_fields__) - NOT_FILTERS - dates - set(LABELS) == set()
 
 
 @pytest.mark.parametrize(
