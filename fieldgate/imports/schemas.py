@@ -13,7 +13,6 @@ from fieldgate.imports.sheet_excerpts import SheetExcerpt
 PATH = "/api/v2/imports/"
 
 Status = Literal["processing", "complete", "error"]
-IfExists = Literal["create", "ask"]
 
 
 class ImportRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,12 +72,12 @@ class ImportRequest(msgspec.Struct, frozen=True):
     assetUid: Annotated[str, Meta(description="Alternative to `destination`.")] = ""  # noqa: N815
     desired_type: Annotated[str, Meta(description="survey, template, block or question.")] = ""
     if_exists: Annotated[
-        IfExists,
+        str,
         Meta(
             description="ask: if you own a form with the same form_id or name, nothing is imported until you answer "
             "with PATCH. create (default): a second form is made."
         ),
-    ] = "create"
+    ] = ""
     totalFiles: Annotated[Any, Meta(description="Accepted for compatibility and ignored.")] = ""  # noqa: N815
     lastModified: Annotated[Any, Meta(description="Accepted for compatibility and ignored.")] = ""  # noqa: N815
 

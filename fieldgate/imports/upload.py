@@ -17,6 +17,8 @@ from fieldgate.imports.file_text import UTF_8, has_control_bytes, unicode_encodi
 from fieldgate.imports.schemas import ImportRequest
 
 DESIRED_TYPES = ("survey", "template", "block", "question")
+ASK = "ask"
+IF_EXISTS = ("create", ASK)
 MAX_NAME_CHARS = 255
 MAX_IDEMPOTENCY_KEY_CHARS = 255
 SNIFF_BYTES = 64 * 1024  # read to detect the type of a file
@@ -92,9 +94,11 @@ def parse_options(request: ImportRequest) -> ImportOptions:
         raise ValidationError(
             {"desired_type": [Message("Choose one of: {choices}.", choices=", ".join(DESIRED_TYPES))]}
         )
+    if request.if_exists and request.if_exists not in IF_EXISTS:
+        raise ValidationError({"if_exists": [Message("Choose one of: {choices}.", choices=", ".join(IF_EXISTS))]})
     destination = destination_uid(destination_field(request), request.destination.strip() or request.assetUid.strip())
     is_library = request.library == 1 or str(request.library).strip().lower() in {"true", "1", "yes"}
-    return ImportOptions(name, is_library, request.desired_type, destination, request.if_exists == "ask")
+    return ImportOptions(name, is_library, request.desired_type, destination, request.if_exists == ASK)
 
 
 def parse_upload(request: ImportRequest, max_bytes: int, fetched_file: UploadedFile | None = None) -> NewImport:
@@ -163,11 +167,16 @@ def _read_source(request: ImportRequest, max_bytes: int, fetched_file: UploadedF
         filename, field = "", "base64Encoded"
     if file.size > max_bytes:
         raise file_too_large(max_bytes)
-    if not looks_like_workbook(file.read_start(SNIFF_BYTES + 1)):
+    check_is_workbook(file.read_start(SNIFF_BYTES + 1), field)
+    return file, filename
+
+
+def check_is_workbook(data: bytes, field: str) -> None:
+    """Raise ValidationError for this field if a file does not begin like a workbook."""
+    if not looks_like_workbook(data):
         raise ValidationError(
             {field: [Message("This file is not a workbook. Send an xlsx, xls, xlsm, ods or csv file.")]}
         )
-    return file, filename
 
 
 def looks_like_workbook(data: bytes) -> bool:

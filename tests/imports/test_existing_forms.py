@@ -51,6 +51,12 @@ async def test_a_form_that_exists_is_a_question(
         assert await names(author) == before
 
 
+async def test_an_unknown_answer_in_advance_is_refused(author: Author) -> None:
+    sent: dict[str, Any] = {"files": {"file": ("a.xlsx", book())}, "data": {"if_exists": "maybe"}}
+    response = await author.service.client.post("/api/v2/imports/", headers=author.headers, **sent)
+    assert (response.status_code, response.json()) == (400, {"if_exists": ["Choose one of: create, ask."]})
+
+
 async def test_answers(author: Author) -> None:
     created = await author.asset(await author.import_workbook(book("v1", "Visit")))
     asked = await author.import_workbook(book("v1", "Visit"), if_exists="ask")
