@@ -35,7 +35,7 @@ from fieldgate.assets.write_schemas import (
 )
 from fieldgate.db import Database, DataVersions, new_uid
 from fieldgate.errors import NotFound, ValidationError
-from fieldgate.http.request.body_parsing import EncodedJSON
+from fieldgate.http.request.body_parsing import EncodedJSON, UploadedFile
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import User
@@ -57,6 +57,8 @@ MAX_CLONES = 2
 
 _NO_CONTENT_IN_COLLECTION = Message("A collection has no content of its own. Leave out the content.")
 _NO_CLONES_OF_COLLECTIONS = Message("A collection cannot be cloned. Clone the assets in it.")
+_IMPORT_OTHERS = Message("Send a workbook with questions of a library to POST /api/v2/imports/.")
+_ONE_SOURCE = Message("Send only one of file, content and clone_from.")
 _CONTENT_OR_CLONE = Message("Send either content or clone_from.")
 
 
@@ -92,6 +94,8 @@ class AssetWriter:
     async def create(self, user: User, body: AssetCreation) -> WrittenAsset:
         if body.clone_from and body.content is not None:
             raise ValidationError({"clone_from": [_CONTENT_OR_CLONE]})
+        if body.file is not None and (body.clone_from or body.content is not None):
+            raise ValidationError({"file": [_ONE_SOURCE]})
         await self._quota.check(user.id)
         tags = parse_tags(body.tag_string or "")
         parent_uid = _asset_uid("parent", body.parent) if body.parent and body.parent.strip() else None
@@ -101,7 +105,7 @@ class AssetWriter:
         given = {"uid": uid} if body.tag_string is None else {"uid": uid, "tags": tags}
         if not (body.clone_from and body.clone_from.strip()):
             new = await self._from_content(user, body, uid)
-            await self._insert(user, msgspec.structs.replace(new, **given), parent_uid)
+            await self._insert(user, msgspec.structs.replace(new, **given), parent_uid, body.file)
             return WrittenAsset(uid, new.warnings)
         async with self._clone_slots.slot(user.id):
             new = await self._clone(user, body, uid)
@@ -134,6 +138,9 @@ class AssetWriter:
                 owner_id=user.id, asset_type=COLLECTION, name=name, settings=settings, content={},
                 summary=summarize_collection(()),
             )  # fmt: skip
+        if body.file is not None:
+            name = name or strip_control_characters(body.file.name.rpartition(".")[0])[:MAX_NAME_CHARS]
+            return _new_asset(user, await self._check_file(user, body.file, asset_type, name, uid), name, settings)
         if body.content is None:
             return _new_asset(user, CheckedContent.empty(asset_type), name, settings)
         checked = await self._check(user, body.content.data, asset_type, name, uid, allows_empty=True)
@@ -207,6 +214,13 @@ class AssetWriter:
             return msgspec.structs.replace(checked, asset_type=EMPTY)
         return checked
 
+    async def _check_file(self, user: User, file: UploadedFile, asset_type: str, name: str, uid: str) -> CheckedContent:
+        """Check a workbook as an import does. Only surveys and templates have settings, as a workbook does."""
+        if asset_type not in FORM_TYPES:
+            raise ValidationError({"file": [_IMPORT_OTHERS]})
+        content = ContentToCheck(data=file.data, asset_type=asset_type, name=name, asset_uid=uid, is_workbook=True)
+        return await self._checker.check(user, content)
+
     async def _check_parent(self, user: User, body: AssetCreation, uid: str) -> None:
         """Check the collection before the content, which takes longer. The transaction checks it again."""
         if body.asset_type == COLLECTION:
@@ -217,10 +231,13 @@ class AssetWriter:
             raise _no_collection(uid) from None
         _require_collection(collection)
 
-    async def _insert(self, user: User, new: NewAsset, parent_uid: str | None) -> None:
+    async def _insert(
+        self, user: User, new: NewAsset, parent_uid: str | None, file: UploadedFile | None = None
+    ) -> None:
         async with self._database.transaction() as connection:
             parent_id = None if parent_uid is None else await self._lock_parent(connection, user, parent_uid)
-            await self._store.create(connection, [msgspec.structs.replace(new, parent_id=parent_id)])
+            file_id = None if file is None else await self._store.add_file(connection, file.name, file.data)
+            await self._store.create(connection, [msgspec.structs.replace(new, parent_id=parent_id, file_id=file_id)])
             await self._store.update_collection_summary(connection, parent_id)
             await self._data_versions.bump(connection, TOPIC)
 

@@ -13,7 +13,7 @@ from fieldgate.identity import User
 
 
 class ContentToCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """Form content that a client sent, as JSON. `name` is the title of a form whose settings have none.
+    """Form content that a client sent, as JSON or as a workbook. `name` is the title of a form without one.
 
     `asset_uid` names the root of the XForm where its usual name is taken.
     """
@@ -23,6 +23,7 @@ class ContentToCheck(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     asset_uid: str
     allows_empty: bool = False  # content without rows is accepted, as for a new form
+    is_workbook: bool = False
 
 
 class CheckedContent(msgspec.Struct, frozen=True, kw_only=True):

@@ -88,6 +88,11 @@ class AssetStore:
         connection.execute(versions.insert(), first_versions)
         return [(ids[uid], uid) for uid in uids]
 
+    async def add_file(self, connection: AsyncConnection, name: str, data: bytes) -> int:
+        """Store an uploaded file and return its id."""
+        new = files.insert().values(name=strip_control_characters(name)[-255:], data=data).returning(files.c.id)
+        return int((await connection.execute(new)).scalar_one())
+
     async def add_version(
         self, connection: AsyncConnection, asset: Row[Any], version: NewVersion, **changes: Any
     ) -> None:

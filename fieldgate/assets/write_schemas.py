@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from fieldgate.assets.schemas import AssetDetail, AssetType
-from fieldgate.http.request.body_parsing import EncodedJSON
+from fieldgate.http.request.body_parsing import EncodedJSON, UploadedFile
 
 MAX_NAME_CHARS = 255
 MAX_TAG_CHARS = 100
@@ -34,6 +34,10 @@ class AssetCreation(msgspec.Struct, frozen=True):
             description="The form, in the structure of `content` in responses: survey, choices, settings, "
             "translations. A text with JSON is accepted, too. It is checked like a workbook."
         ),
+    ] = None
+    file: Annotated[
+        UploadedFile | None,
+        Meta(description="A workbook to make the form of, in a multipart body. Imports do the same in the background."),
     ] = None
     clone_from: Annotated[str | None, Meta(description="Asset to copy the content of: its URL, path or uid.")] = None
     clone_from_version_id: Annotated[

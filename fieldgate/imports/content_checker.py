@@ -16,12 +16,16 @@ from fieldgate.identity import User
 from fieldgate.imports.messages import localize_messages, serialize_issues, serialize_message
 from fieldgate.imports.sandbox import runner
 from fieldgate.imports.sandbox.request_sandbox import RequestSandbox
+from fieldgate.imports.upload import check_is_workbook
 from fieldgate.imports.xlsform import EncodedContent, Form, FormRejected, Issue
 
 TIMEOUT_RETRY_SECONDS = 60
 
 TOO_SLOW = Message(
     "The form takes too long to check. Nothing was stored. Try again later; if it happens again, make the form smaller."
+)
+LIBRARY_NOT_REQUESTED = Message(
+    "A library sheet cannot become a form. Send the file to POST /api/v2/imports/ with library=true."
 )
 REJECTIONS = {
     runner.FailureReason.MEMORY: FormRejected(
@@ -71,6 +75,8 @@ class SandboxContentChecker:
                     self._max_bytes,
                 )
             )
+        if content.is_workbook:
+            check_is_workbook(content.data, "file")
         try:
             async with self._sandbox.slot(user.id):
                 form = await self._parse(content)
@@ -89,12 +95,26 @@ class SandboxContentChecker:
         return msgspec.convert(localize_messages(language, {"warnings": warnings})["warnings"], list[FormIssue])
 
     async def _parse(self, content: ContentToCheck) -> Form:
+        if content.is_workbook:
+            return await self._parse_workbook(content)
         is_library = content.asset_type not in FORM_TYPES
         encoded = EncodedContent(content.data, content.name, is_library, content.allows_empty, content.asset_uid)
         try:
             return await self._sandbox.run(partial(runner.parse_content_in_sandbox, encoded))
         except runner.SandboxFailure as failure:
             raise _problem_of(failure) from None
+
+    async def _parse_workbook(self, content: ContentToCheck) -> Form:
+        data, name, uid = content.data, content.name, content.asset_uid
+        try:
+            parsed = await self._sandbox.run(
+                lambda limits, on_start: runner.parse_in_sandbox(data, name, limits, uid, on_start)
+            )
+        except runner.SandboxFailure as failure:
+            raise _problem_of(failure) from None
+        if not isinstance(parsed, Form):
+            raise FormRejected("library_not_asked", LIBRARY_NOT_REQUESTED)
+        return parsed
 
 
 def _problem_of(failure: runner.SandboxFailure) -> Problem:

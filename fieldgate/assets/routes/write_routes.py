@@ -17,7 +17,6 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 from fieldgate.settings import Settings
 
-_WORKBOOK_FIELDS = frozenset({"file", "base64Encoded"})  # of imports
 _IMPORT_WORKBOOKS = Message("Nothing was created. To make a form of a workbook, send it to POST /api/v2/imports/.")
 _BODY_MISSING = Message("The request has no body. Send at least a name.")
 
@@ -33,7 +32,7 @@ def _max_content_bytes(settings: Settings) -> int:
     description=Message(
         "Creates an asset, empty or with content, or clones another one. Content is checked like a workbook; the "
         "refusal lists all problems, and the response has its warnings. If a check takes too long or too many are "
-        "running, the status is 503 and nothing is stored. Workbooks are sent to /api/v2/imports/."
+        "running, the status is 503 and nothing is stored. A large workbook is better sent to /api/v2/imports/."
     ),
     tag=TAG,
     file_limit=_max_content_bytes,
@@ -49,7 +48,7 @@ async def asset_creation(
     store: AssetStore,
     sharing: AssignmentStore,
 ) -> Created:
-    _refuse_workbook(context)
+    _refuse_ignored(context)
     written = await writer.create(user, body)
     detail = await asset_detail.handler(written.uid, user, language, writer.authorizer, store, sharing)
     return Created(_with_warnings(detail, written, writer, language), Link(asset_path(written.uid)))
@@ -83,10 +82,10 @@ async def asset_change(
     return _with_warnings(detail, written, writer, language)
 
 
-def _refuse_workbook(context: HandlerContext) -> None:
-    """Refuse a file, which would be ignored, and a request without a body: it would create a form without a name."""
-    if sent := _WORKBOOK_FIELDS & set(context.request.unknown_parameters):
-        raise ValidationError({name: [_IMPORT_WORKBOOKS] for name in sorted(sent)})
+def _refuse_ignored(context: HandlerContext) -> None:
+    """Refuse a file in a field that would be ignored, and no body at all, which would create a form without a name."""
+    if "base64Encoded" in context.request.unknown_parameters:
+        raise ValidationError({"base64Encoded": [_IMPORT_WORKBOOKS]})
     if context.headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in context.headers:
         raise BadRequest(_BODY_MISSING)
 

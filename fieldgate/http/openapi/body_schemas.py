@@ -45,8 +45,12 @@ class BodySchemas:
 
 
 def _preferred_first(body: RequestBody) -> list[str]:
-    """The media types; first the one with a file, if there is one: many generated clients use the first only."""
-    has_file = any(UploadedFile in possible_types(field.type) for field in msgspec.structs.fields(body.type))
+    """The media types; first the one with a file, if there is one: many generated clients use the first only.
+
+    A body whose content is JSON, or else a file, is sent as JSON by most.
+    """
+    types = {each for field in msgspec.structs.fields(body.type) for each in possible_types(field.type)}
+    has_file = UploadedFile in types and EncodedJSON not in types
     return sorted(body.media_types, key=lambda media_type: has_file and media_type != MULTIPART_MEDIA_TYPE)
 
 

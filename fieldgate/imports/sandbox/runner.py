@@ -106,14 +106,14 @@ class _Result(msgspec.Struct, omit_defaults=True):
 
 
 def parse_in_sandbox(
-    data: bytes, name: str, limits: SandboxLimits, asset_uid: str | None = None
+    data: bytes, name: str, limits: SandboxLimits, asset_uid: str | None = None, on_start: OnStart | None = None
 ) -> xlsform.Form | xlsform.Library:
     """Run `xlsform.parse_workbook` in a sandbox process. Blocks: call it from a thread.
 
     Raise FormRejected if the workbook is not valid, SandboxFailure if the process ended without a result, and
     SandboxNotStarted if there was none.
     """
-    parsed = _run_with_both_readers(xlsform.parse_workbook, (data, name, asset_uid), limits)
+    parsed = _run_with_both_readers(xlsform.parse_workbook, (data, name, asset_uid), limits, on_start)
     if isinstance(parsed, bytes):  # the process is not trusted
         raise SandboxFailure(FailureReason.CRASH, UNEXPECTED_RESULT)
     return parsed
