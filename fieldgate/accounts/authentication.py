@@ -12,6 +12,7 @@ from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import MAX_CONCURRENT_CHECKS, Passwords
 from fieldgate.accounts.store import AccountStore, TokenHolder, username_key
 from fieldgate.cache import BoundedCache
+from fieldgate.db.outages import is_unavailable
 from fieldgate.errors import Unauthorized
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import AuthMethod, User
@@ -109,8 +110,9 @@ class AccountAuthenticator:
         """Store "last used" in the background: no response waits for it or fails with it."""
         try:
             await self._store.touch_token(token_id)
-        except Exception:
-            log.exception("could not store the last use of a token")
+        except Exception as error:
+            if not is_unavailable(error):  # an outage is logged once, by the requests that need the database
+                log.exception("could not store the last use of a token")
 
     async def close(self) -> None:
         """Finish pending writes. Called when the service stops."""

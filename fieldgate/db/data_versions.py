@@ -27,7 +27,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db.database import Database
-from fieldgate.db.outages import DatabaseGone
+from fieldgate.db.outages import DatabaseGone, is_unavailable
 from fieldgate.db.prepared import PreparedQuery
 from fieldgate.db.tables import Timestamp, now, topic_versions
 from fieldgate.db.upsert import upsert
@@ -158,9 +158,9 @@ class DataVersions:
                 DatabaseGone,
             ) as error:
                 if self._last_heard > float("-inf"):  # logged once
-                    log.warning(
-                        "lost the change listener, querying versions until it is back: %s", type(error).__name__
-                    )
+                    level = logging.DEBUG if is_unavailable(error) else logging.WARNING  # an outage has its own line
+                    text = "lost the change listener, querying versions until it is back: %s"
+                    log.log(level, text, type(error).__name__)
                 self._last_heard = float("-inf")
                 await asyncio.sleep(RETRY_DELAY)
 

