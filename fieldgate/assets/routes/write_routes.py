@@ -32,7 +32,7 @@ def _max_content_bytes(settings: Settings) -> int:
     description=Message(
         "Creates an asset, empty or with content, or clones another one. Content is checked like a workbook; the "
         "refusal lists all problems, and the response has its warnings. If a check takes too long or too many are "
-        "running, the status is 503 and nothing is stored. A large workbook is better sent to /api/v2/imports/."
+        "running, the status is 503 and nothing is stored."
     ),
     tag=TAG,
     file_limit=_max_content_bytes,
