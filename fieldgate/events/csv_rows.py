@@ -58,6 +58,7 @@ HXL_HASHTAGS = {
     "countries.society_name": "#org+list+name",
     "created_at": "#date+created",
     "disaster_start_date": "#date+start",
+    "dtype": "#meta+cause",  # always empty: the live system adds it for events without a type
     "dtype.id": "#cause+id",
     "dtype.name": "#cause+name",
     "dtype.summary": "#description+cause",
@@ -108,7 +109,7 @@ def build_row_template(event: Event) -> bytes:
     cells = (
         encode_cells(join_values(appeal.id for appeal in appeals_newest_first(event)), str(event.auto_generated)),
         key_placeholder(COUNTRIES + country_ids) if country_ids else _NO_COUNTRIES,
-        encode_cells(_timestamp(event.created_at), _timestamp(event.disaster_start_date)),
+        encode_cells(_timestamp(event.created_at), _timestamp(event.disaster_start_date), None),
         _NO_TYPE if event.dtype is None else key_placeholder(f"{DISASTER_TYPE}{event.dtype}"),
         _report_ids(event),
         text_cells(event.glide, event.id, event.ifrc_severity_level),

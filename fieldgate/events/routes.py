@@ -42,6 +42,12 @@ from fieldgate.reference.store import ReferenceStore
 TAG = "Events"
 PATH = "/api/v2/event/"
 DEPENDS_ON = (TOPIC, REFERENCE)
+RESPONSE_ACTIVITY = "response-activity"
+NO_RESPONSE_ACTIVITY = Message(
+    "This service does not have “{name}” of IFRC GO. Events are at /api/v2/event/. "
+    "All endpoints are listed at /api/v2/.",
+    name=f"event/{RESPONSE_ACTIVITY}/",
+)
 FORMATS = (Format.JSON, Format.HTML, *PAGE_FORMATS)
 
 
@@ -185,6 +191,8 @@ async def event_detail(
     scope = viewer_scope(caller, state.reference_data)
     id_ = parse_integer(id)
     found = await store.find(id if id_ is None else id_)
+    if id == RESPONSE_ACTIVITY:
+        raise NotFound(NO_RESPONSE_ACTIVITY)
     if found is None or not scope.can_see(found.event.visibility, found.event.countries):
         raise NotFound(Message("There is no event {id}.", id=id[:50]))
     if found.version > state.index_version.version:  # written since, maybe with new reference data

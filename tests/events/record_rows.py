@@ -33,6 +33,8 @@ def _cell(fields: dict[str, Any], column: str, language: Language) -> CSVCell:
     if column.startswith("field_reports.num_"):
         stated = [report[source + inner] for report in fields["field_reports"] for source in ("", "gov_", "other_")]
         return next((number for number in stated if number is not None), None)
+    if column == "dtype":
+        return None
     value = fields.get(name, False) if name == "demo" else fields[name]
     if isinstance(value, list):
         return ", ".join(str(each[inner]) for each in value if each[inner] not in (None, ""))

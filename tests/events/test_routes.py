@@ -134,6 +134,27 @@ async def test_mini_records(event_service: Service) -> None:
     assert page["results"][0]["countries_for_preview"][0]["name"] == "Népal"
 
 
+GO_COLUMNS = (
+    "appeals.id", "auto_generated", "countries.id", "countries.iso", "countries.iso3", "countries.name",
+    "countries.society_name", "created_at", "disaster_start_date", "dtype", "dtype.id", "dtype.name", "dtype.summary",
+    "dtype.translation_module_original_language", "field_reports.id", "glide", "id", "ifrc_severity_level",
+    "ifrc_severity_level_display", "ifrc_severity_level_update_date", "is_featured", "is_featured_region", "name",
+    "num_affected", "parent_event", "slug", "summary", "updated_at",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["response-activity/", "response-activity", "response-activity/?limit=1"])
+async def test_path_of_the_live_system_that_is_not_here(event_service: Service, path: str) -> None:
+    missing = await event_service.get(f"{PATH}{path}")
+    assert (missing.status_code, missing.json()) == (
+        404,
+        {
+            "detail": "This service does not have “event/response-activity/” of IFRC GO. Events are at /api/v2/event/. "
+            "All endpoints are listed at /api/v2/."
+        },
+    )
+
+
 async def test_csv(event_service: Service) -> None:
     response = await event_service.get(f"{PATH}?format=csv&id__in=101,107")
     assert response.headers["Content-Type"] == "text/csv; charset=utf-8"
@@ -142,6 +163,8 @@ async def test_csv(event_service: Service) -> None:
     assert rows[1]["countries.name"] == "India, Nepal"
     assert rows[1]["name"] == "'=Two countries", "not a formula"
     assert rows[0]["appeals.id"] == "3"
+    assert [(row["dtype"], row["dtype.id"]) for row in rows] == [("", "12"), ("", "")]
+    assert COLUMNS[:28] == GO_COLUMNS, "then our own"
     empty = await event_service.get(f"{PATH}?format=csv&id=999")
     assert empty.text == ",".join(COLUMNS) + "\r\n"
     assert (

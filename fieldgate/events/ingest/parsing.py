@@ -43,7 +43,7 @@ from fieldgate.reference.reference_data import ReferenceData
 MUST_BE_OBJECT = Message("Send an object.")
 
 _SLUG = re.compile(r"[a-z_-][a-z0-9_-]{0,49}")
-_RESERVED_SLUGS = ("deleted", "export", "mini")  # paths beside those of events
+_RESERVED_SLUGS = ("deleted", "export", "mini", "response-activity")  # paths beside those of events
 _ORIGINAL_LANGUAGE = "translation_module_original_language"
 _WIRE_NAMES = {"original_language": _ORIGINAL_LANGUAGE}
 
