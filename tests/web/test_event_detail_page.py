@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from fieldgate.db import now
 from fieldgate.events.model import (
     Appeal,
     District,
@@ -17,7 +18,7 @@ from fieldgate.events.model import (
     Visibility,
 )
 from fieldgate.events.store import EventStore
-from tests.conftest import Service, StartService
+from tests.conftest import BASE_URL, Service, StartService
 from tests.events.event_service import INDIA, NEPAL, START, make_event
 from tests.web.page_client import PageClient, visible_text
 
@@ -208,3 +209,10 @@ async def test_deleted_list(service: Service, reader: PageClient) -> None:
     assert "No emergency was deleted in this time." in await page_text(reader, f"{PATH}deleted/?since={later}")
     hostile = (await reader.get(f'{PATH}deleted/?since="><script>')).text
     assert_harmless(hostile)
+
+
+async def test_printed_event_has_its_address_and_the_date(reader: PageClient) -> None:
+    page = (await reader.get(f"{PATH}1/")).text
+    printed = re.search(r'<p class="on-paper">(.*?)</p>', page)
+    assert printed
+    assert re.fullmatch(rf"{BASE_URL}{PATH}1/, as of \w+ \d+, {now().year}, .* UTC", printed[1])

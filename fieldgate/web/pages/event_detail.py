@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from babel import Locale
 
+from fieldgate.db import now
 from fieldgate.events.csv_rows import REPORT_FIGURES
 from fieldgate.events.document_templates import VISIBILITY_NAMES
 from fieldgate.events.model import Visibility
@@ -42,6 +43,8 @@ async def load_event(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     reports = [] if event["hide_attached_field_reports"] else event["field_reports"]
     return {
         "title": event["name"],
+        "address": page.request.url,
+        "now": now(),
         "disaster_type": await _find(api, "/api/v2/disaster_type/", event["dtype"]),
         "parent": await _find(api, EVENT_PATH, event["parent_event"]),
         "map": await build_small_map(page, event["countries"]),

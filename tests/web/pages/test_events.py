@@ -318,6 +318,16 @@ async def test_what_is_unknown_is_not_zero(events: Service) -> None:
     assert "nothing to draw" not in visible_text(await open_page(events, "?measure=affected"))
 
 
+async def test_legend_of_severities(events: Service) -> None:
+    for path in (PATH, "/"):
+        legend = re.search(r'<p class="legend">.*?</p>', (await PageClient(events).get(path)).text)
+        assert legend
+        assert re.findall(r'dot-(\d)" aria-hidden="true"></span> (\w+)', legend[0]) == [
+            ("0", "Yellow"), ("1", "Orange"), ("2", "Red")
+        ]  # fmt: skip
+    assert "● itself ✓ gives it, too" in visible_text((await PageClient(events).get("/api/v2/permissions/")).text)
+
+
 BANNER = "These are demo data: the emergencies, figures and people are invented."
 
 
