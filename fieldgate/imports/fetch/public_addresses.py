@@ -14,8 +14,11 @@ Resolver = Callable[[str, int], Awaitable[Sequence[IPAddress]]]
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 # Global according to some Python versions, but not public: special ranges including cloud metadata services, 6to4
-# relays, a cloud's internal service address, and documentation.
-_NON_PUBLIC_NETWORKS = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "3fff::/20")))
+# relays, a cloud's internal service address, addresses of protocols (identifiers of hosts are among them), and
+# documentation.
+_NON_PUBLIC_NETWORKS = tuple(
+    map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "2001::/23", "3fff::/20"))
+)
 
 
 def is_public(address: IPAddress) -> bool:

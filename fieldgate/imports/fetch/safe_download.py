@@ -5,6 +5,7 @@ the name cannot resolve to another address later (DNS rebinding). Each redirect 
 """
 
 import asyncio
+import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -24,6 +25,8 @@ MAX_REDIRECTS = 5
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "fieldgate"}
 _EMPTY_URL = httpx.URL("")
+# Programs do not agree on what other characters mean: some end the name of the host at a backslash.
+_HOST = re.compile(r"[A-Za-z0-9._:-]+")
 _MAX_HOST_CHARS = 100  # in a message
 
 
@@ -71,7 +74,7 @@ class SafeDownloader:
                     "Enter an address such as https://forms.example.org/household.xlsx, without username and password."
                 )
             )
-        if not any(_host_matches(entry, url) for entry in self._hosts):
+        if not _HOST.fullmatch(_hostname(url)) or not any(_host_matches(entry, url) for entry in self._hosts):
             raise url_error(
                 Message(
                     "Files are not fetched from {host}, only from: {hosts}. Send the file itself.",
