@@ -9,6 +9,7 @@ from pyxform.validators.pyxform.iana_subtags.validation import (
 from fieldgate.imports.xlsform.sheet_table import SheetColumn, SheetTable
 from fieldgate.imports.xlsform.vocabulary import TRANSLATABLE_COLUMNS
 
+UNNAMED_LANGUAGE = "default"  # what pyxform calls the language of columns without one
 _MEDIA_PREFIX = "media::"
 
 
@@ -30,10 +31,16 @@ def translatable_columns(table: SheetTable | None) -> list[SheetColumn]:
 
 
 def default_language(tables: Iterable[SheetTable | None], default: str | None) -> str | None:
-    """The default language of the XForm. None if the form does not say."""
+    """The default language of the XForm: the first one if no column has the one that the form names.
+
+    None if the form does not say.
+    """
     columns = [column for table in tables for column in translatable_columns(table)]
+    found = dict.fromkeys(column.language for column in columns)
+    if default and default != UNNAMED_LANGUAGE:
+        return match_language(default, found) or (default if None in found else next(iter(found), default))
     if default:
-        return match_language(default, dict.fromkeys(column.language for column in columns)) or default
+        return default
     return language_of_media(columns)
 
 

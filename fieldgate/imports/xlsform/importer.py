@@ -18,6 +18,7 @@ from fieldgate.imports.xlsform.summary import summarise
 from fieldgate.imports.xlsform.vocabulary import LIBRARY, SHEET_NAMES, SURVEY, straighten_dashes, to_snake_case
 from fieldgate.imports.xlsform.workbook_reader import Sheet, read_workbook
 
+_MAX_LISTED_SHEETS = 10
 _SIMILARITY_CUTOFF = 0.8  # 1 means equal. `choises` is similar to `choices`, `notes` is not
 
 
@@ -84,11 +85,11 @@ def _build_library(table: SheetTable, sheets: dict[str, SheetTable], issues: Iss
 
 
 def tables_by_kind(workbook_sheets: list[Sheet]) -> dict[str, SheetTable]:
-    """The known sheets by kind. If only one sheet is filled, it is the survey, whatever its name."""
+    """The known sheets by kind. If only one sheet is filled and has types, it is the survey, whatever its name."""
     kinds = {_sheet_kind(sheet): sheet for sheet in reversed(workbook_sheets)}
     filled_sheets = [sheet for sheet in workbook_sheets if any(any(texts) for _, texts in sheet.rows)]
     if len(filled_sheets) == 1 and SURVEY not in kinds and LIBRARY not in kinds:
-        kinds = {SURVEY: filled_sheets[0]}
+        kinds = {SURVEY: filled_sheets[0]} if SheetTable.from_sheet(SURVEY, filled_sheets[0]).has_column("type") else {}
     if SURVEY in kinds and LIBRARY in kinds:
         raise FormRejected(
             "both_sheets", Message("A workbook has either a survey or a library sheet. Remove one of them.")
@@ -96,7 +97,11 @@ def tables_by_kind(workbook_sheets: list[Sheet]) -> dict[str, SheetTable]:
     if SURVEY not in kinds and LIBRARY not in kinds:
         raise FormRejected(
             "no_usable_sheet",
-            Message("The workbook has no survey or library sheet. Name the sheet with the questions survey."),
+            Message(
+                "The workbook has no sheet named survey. Its sheets are: {sheets}. Give the one with the questions the"
+                " name survey.",
+                sheets=", ".join(sheet.name for sheet in workbook_sheets[:_MAX_LISTED_SHEETS]),
+            ),
         )
     return {kind: SheetTable.from_sheet(kind, sheet) for kind, sheet in kinds.items() if kind in SHEET_NAMES}
 

@@ -140,6 +140,7 @@ _EDGES_BY_SPELLING = {
 _OR_OTHER_SPELLINGS = {("or_other",), ("or", "other"), ("or", "specify", "other")}
 _MAX_TYPE_WORDS = max(spelling.count("_") + 1 for spelling in (*_LIST_TYPES_BY_SPELLING, *_EDGES_BY_SPELLING))
 _MAX_SUGGESTION_CHARS = 80
+_SIMILARITY_CUTOFF = 0.75  # 1 means equal. `txet` is similar to `text`, `number` is not similar to `phonenumber`
 
 
 UNKNOWN = "unknown"  # the name of a type that does not exist
@@ -203,12 +204,12 @@ def parse_question_type(text: str) -> QuestionType | None:
 
 @lru_cache(maxsize=256)  # comparing words is slow
 def suggest_question_type(text: str) -> str | None:
-    """The known type that is most similar to an unknown one."""
+    """The known type that an unknown one is a misspelling of."""
     containers = (f"{edge}_{container}" for edge in ("begin", "end") for container in sorted(STANDARD_CONTAINERS))
     known = [*sorted(STANDARD_TYPES), *_LIST_TYPES_BY_SPELLING.values(), *containers]
     words = text[:_MAX_SUGGESTION_CHARS].lower().split()
     for guess in ("_".join(words), *words[:1]):
-        if close := get_close_matches(guess, known, n=1):
+        if close := get_close_matches(guess, known, n=1, cutoff=_SIMILARITY_CUTOFF):
             return close[0]
     return None
 

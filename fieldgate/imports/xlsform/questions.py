@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.imports.xlsform.foreign_types import foreign_type_message
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.question_types import UNKNOWN, QuestionType, parse_question_type, suggest_question_type
 from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
@@ -90,6 +91,8 @@ def _parse_type(row: SheetRow, survey: SheetTable, issues: IssueCollector) -> Qu
 
 
 def _unknown_type_message(text: str) -> Message:
+    if message := foreign_type_message(text):
+        return message
     if guess := suggest_question_type(text):
         return Message("{type} is not a question type. Did you mean {guess}?", type=text, guess=guess)
     return Message("{type} is not a question type. Enter one of the types of the XLSForm standard.", type=text)

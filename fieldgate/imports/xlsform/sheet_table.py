@@ -41,6 +41,7 @@ class SheetColumn(msgspec.Struct, frozen=True):
     key: str
     language: str | None = None
     known: bool = True
+    index: int = 0  # in the sheet
 
     @property
     def pyxform_header(self) -> str:
@@ -132,7 +133,8 @@ class SheetTable:
 def parse_headers(kind: str, headers: list[str]) -> list[SheetColumn | None]:
     """One column per header, None for an empty one. A single colon is a separator only in sheets without `::`."""
     separator = "::" if any("::" in header for header in headers) else ":"
-    return [_parse_header(kind, " ".join(header.split()), separator) if header else None for header in headers]
+    columns = (_parse_header(kind, " ".join(header.split()), separator) if header else None for header in headers)
+    return [column and msgspec.structs.replace(column, index=index) for index, column in enumerate(columns)]
 
 
 def _parse_header(kind: str, header: str, separator: str) -> SheetColumn:

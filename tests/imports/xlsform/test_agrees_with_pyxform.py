@@ -17,7 +17,7 @@ STRICTER = {
     "broken_expression": "pyxform does not parse formulas; the form would fail on a phone",
     "broken_reference": "pyxform accepts ${} in a formula",
     "no_questions": "an empty form would erase the one that it replaces",
-    "unknown_default_language": "the default language would have no texts",
+    "missing_choice_label": "ODK cannot open a form with a list without any label",
     "missing_calculation": "pyxform accepts the old spellings of calculate without a calculation",
     "invalid_attribute": "bind::a::b would be written with the braces of a Python dictionary",
 }

@@ -162,12 +162,19 @@ PROBLEMS: dict[str, tuple[Mapping[str, Rows], Place]] = {
         {"survey": [[*HEADER, "relevant", "Relevance"], GOOD]},
         Place("survey", 1, "Relevance"),
     ),
-    "unknown_default_language": (
+    "missing_choice_label": (
         {
-            "survey": [["type", "name", "label::French (fr)"], GOOD],
-            "settings": [["form_title", "default_language"], ["T", "English (en)"]],
+            "survey": [HEADER, *([f"{kind} x", kind, "A"] for kind in ("select_one", "select_multiple", "rank"))],
+            "choices": [LIST, ["y", "1", "One"], ["x", "1"], ["x", "2"]],
         },
-        Place("settings", 2, "default_language"),
+        Place("choices", 3, "label"),
+    ),
+    "missing_header_row": (
+        {
+            "survey": [HEADER, ["select_one x", "a", "A"], ["select_multiple y", "b", "B"]],
+            "choices": [[], [], ["x", "1", "One"], ["x", "2", "Two"], ["y", "1", "One"]],
+        },
+        Place("choices", 3, None),
     ),
     "invalid_attribute": (
         {"survey": [[*HEADER, "bind::a b"], GOOD, ["text", "a", "A", "x"], ["text", "b", "B", "x"]]},
@@ -321,8 +328,19 @@ WARNINGS: dict[str, tuple[Mapping[str, Rows], Place]] = {
         Place("choices", 2, "list_name"),
     ),
     "missing_choice_label": (
-        {"survey": [HEADER, ["select_one x", "a", "A"]], "choices": [LIST, ["x", "1"]]},
-        Place("choices", 2, "label"),
+        {"survey": [HEADER, ["select_one x", "a", "A"]], "choices": [LIST, ["x", "1", "One"], ["x", "2"]]},
+        Place("choices", 3, "label"),
+    ),
+    "missing_header_row": (
+        {"survey": [HEADER, GOOD], "choices": [["x", "1", "One"], ["x", "2", "Two"]]},
+        Place("choices", 1, None),
+    ),
+    "unknown_default_language": (
+        {
+            "survey": [["type", "name", "label::French (fr)"], GOOD],
+            "settings": [["form_title", "default_language"], ["T", "English (en)"]],
+        },
+        Place("settings", 2, "default_language"),
     ),
     "unknown_column": (
         {"survey": [[*HEADER, "Reviewer"], GOOD, ["text", "a", "A", "Ana"]]},

@@ -12,6 +12,7 @@ from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
 from fieldgate.imports.xlsform.vocabulary import CHOICES, EXTERNAL_CHOICES, OSM
 
 _FILE_SUFFIXES = (".csv", ".xml", ".geojson")
+_SHOWN_TYPES = frozenset({"select_one", "select_multiple", "rank"})
 _ALLOWED_SUFFIXES = [[suffix] for suffix in _FILE_SUFFIXES]
 
 
@@ -89,16 +90,31 @@ def check_choices(form: ParsedForm, issues: IssueCollector) -> None:
     labelled = {question.type.list_name for question in form.questions if question.type.or_other}
     labelled &= {row.text("list_name") for row in table.filled_rows() if _has_translated_label(row)}
     used = used_lists(form)
+    unlabelled = _lists_without_labels(form, table)
+    for list_name, number in unlabelled.items():
+        message = Message(
+            "No choice of the list {list} has a label, and ODK cannot open such a form. Enter the texts that people"
+            " see.",
+            list=list_name,
+        )
+        issues.add_problem("missing_choice_label", message, table.sheet_name, number, table.header("label"))
     for row in table.filled_rows():
-        _check_complete(table, row, labelled, used, issues)
+        _check_complete(table, row, labelled, used, issues, warns=row.text("list_name") not in unlabelled)
     if not form.is_enabled("allow_choice_duplicates"):
         _check_duplicates(table, used, issues)
     _check_spaces(form, table, issues)
     _check_unused(table, used, issues)
 
 
+def _lists_without_labels(form: ParsedForm, table: SheetTable) -> dict[str, int]:
+    """The lists that people would see without any text or picture, with the rows of their first choices."""
+    shown = {question.type.list_name for question in form.questions if question.type.name in _SHOWN_TYPES}
+    with_label = {row.text("list_name") for row in table.filled_rows() if "label" in row or _has_media(row)}
+    return {name: row for name, row in first_rows(table).items() if name in shown and name not in with_label}
+
+
 def _check_complete(
-    table: SheetTable, row: SheetRow, labelled: set[str | None], used: set[str], issues: IssueCollector
+    table: SheetTable, row: SheetRow, labelled: set[str | None], used: set[str], issues: IssueCollector, *, warns: bool
 ) -> None:
     """Choices of a list with a translated "Other" need a label themselves. A list that is not used is not compiled."""
     if not any(key in row for key in ("list_name", "name", "label")):
@@ -111,7 +127,7 @@ def _check_complete(
         message = Message("Give this choice a name: answers are stored under this name.")
         report = issues.add_problem if row.text("list_name") in used else issues.add_warning
         report("missing_choice_name", message, table.sheet_name, row.number, table.header("name"))
-    if "label" not in row and not (_has_media(row) and row.text("list_name") not in labelled):
+    if warns and "label" not in row and not (_has_media(row) and row.text("list_name") not in labelled):
         message = Message("This choice has no label. Enter the text that people see.")
         report = issues.add_problem if row.text("list_name") in labelled else issues.add_warning
         report("missing_choice_label", message, table.sheet_name, row.number, table.header("label"))

@@ -4,6 +4,7 @@ import re
 from difflib import get_close_matches
 
 from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.imports.xlsform.excerpt_builder import column_letters
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.sheet_table import MAX_BLANK_ROWS, SheetColumn, SheetTable, is_compiled
@@ -26,6 +27,7 @@ _REQUIRED_SURVEY_COLUMNS = {
 }
 _REQUIRED_CHOICE_COLUMNS = {"list_name": ("missing_list_name",), "name": ("missing_choice_name",)}
 
+_UNKNOWN_LIST = "unknown_choice_list"
 _SIMILARITY_CUTOFF = 0.75  # 1 means equal
 _WORD = re.compile(r"[^\W\d][\w.-]*")
 
@@ -43,6 +45,9 @@ def check_missing_columns(form: ParsedForm, issues: IssueCollector) -> None:
     for table, required in ((form.survey, _REQUIRED_SURVEY_COLUMNS), (form.choices, _REQUIRED_CHOICE_COLUMNS)):
         if table is None or not table.columns:
             continue
+        if table.kind == CHOICES and not any(map(table.has_column, (*required, "label"))):
+            _report_missing_header(table, issues)
+            continue
         for key, codes in required.items():
             is_problem = any(problem.code in codes for problem in issues.problems) or key == "type"
             is_reported = is_problem or any(warning.code in codes for warning in issues.warnings)
@@ -51,6 +56,19 @@ def check_missing_columns(form: ParsedForm, issues: IssueCollector) -> None:
                 message = Message("Add a column named {column} to this sheet.", column=key)
                 report = issues.add_problem if is_problem else issues.add_warning
                 report("missing_column", message, table.sheet_name, table.header_row, key)
+
+
+def _report_missing_header(table: SheetTable, issues: IssueCollector) -> None:
+    """Report it once, instead of a missing list in each question."""
+    message = Message(
+        "This row must name the columns, but none of {names} is in it. Insert a row with these names above the first"
+        " choice.",
+        names="list_name, name, label",
+    )
+    is_used = any(problem.code == _UNKNOWN_LIST for problem in issues.problems)
+    issues.discard([_UNKNOWN_LIST, "unknown_column"])
+    report = issues.add_problem if is_used else issues.add_warning
+    report("missing_header_row", message, table.sheet_name, table.header_row)
 
 
 def _check_headers(table: SheetTable, issues: IssueCollector) -> None:
@@ -73,13 +91,25 @@ def _check_duplicates(table: SheetTable, issues: IssueCollector) -> None:
     for column in table.columns:
         other = first.setdefault((column.key, column.language), column)
         if other is not column:
-            message = Message("This column is the same as {other}. Keep one of the two.", other=other.header)
+            message = duplicate_column_message(other, column)
             tolerated = (
                 table.kind == SETTINGS
                 and {to_snake_case(other.header), to_snake_case(column.header)} in SETTING_SYNONYMS
             )
             report = issues.add_warning if tolerated else issues.add_problem
             report("duplicate_column", message, table.sheet_name, table.header_row, column.header)
+
+
+def duplicate_column_message(first: SheetColumn, second: SheetColumn) -> Message:
+    """Columns with the same header are told apart by their letters."""
+    if first.header != second.header:
+        return Message("This column is the same as {other}. Keep one of the two.", other=first.header)
+    return Message(
+        "Columns {first} and {second} are both named {name}. Keep one of the two.",
+        first=column_letters(first.index),
+        second=column_letters(second.index),
+        name=first.header,
+    )
 
 
 def _check_unknown(table: SheetTable, form: ParsedForm, issues: IssueCollector) -> None:

@@ -1,11 +1,13 @@
 """Check references to other questions, and the syntax of formulas."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.xlsform.checks.loops import count_group_copies
+from fieldgate.imports.xlsform.checks.xml import undeclared_prefix_message
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.question_types import FILE_SELECT_TYPES, LIST_TYPES, TYPES_WITHOUT_NODE, QuestionType
@@ -19,8 +21,12 @@ from fieldgate.imports.xlsform.vocabulary import (
     TRANSLATABLE_COLUMNS,
 )
 from fieldgate.imports.xlsform.xml_names import declared_prefixes
-from fieldgate.imports.xlsform.xpath.expressions import find_references, parse_expression
+from fieldgate.imports.xlsform.xpath.expressions import SyntaxMistake, find_references, parse_expression
 
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d)?")  # how the reader writes dates
+_ROUND_REFERENCE = re.compile(r"\$\(([^()]*)\)")
+_CURLY_QUOTES = re.compile("[‘’‚‛“”„‟«»´`]")
+_MAX_SHOWN_CHARS = 30
 _EMPTY_REFERENCE = "${}"
 _FILTERABLE_TYPES = LIST_TYPES | FILE_SELECT_TYPES
 _BUILTIN_NAMES = frozenset({"instanceID"})
@@ -85,24 +91,58 @@ def _count_names(form: ParsedForm) -> Counter[str]:
 
 
 def check_expressions(form: ParsedForm, issues: IssueCollector) -> None:
-    prefixes = declared_prefixes(form.settings.get("namespaces", ""))
+    prefixes = declared_prefixes(form.namespaces)
     for table, row, cell in _expression_cells(form):
         place = (table.sheet_name, row.number, cell.column.header)
         if find_references(cell.text).malformed:
             continue  # reported already
         expression = parse_expression(cell.text, prefixes)
-        if expression.is_invalid:
-            message = Message("This formula cannot be read. Check its brackets, quotes and operators.")
-            issues.add_problem("broken_expression", message, *place)
-        for prefix in expression.undeclared_prefixes if not expression.is_invalid else ():
-            message = Message(
-                "The prefix {prefix} is not declared. Declare it in column namespaces of sheet settings, or remove it.",
-                prefix=prefix,
-            )
-            issues.add_warning("undeclared_prefix", message, *place)
+        if expression.mistake:
+            issues.add_problem("broken_expression", _mistake_message(cell.text, expression.mistake), *place)
+        for prefix in expression.undeclared_prefixes if not expression.mistake else ():
+            issues.add_warning("undeclared_prefix", undeclared_prefix_message(prefix), *place)
         for name in expression.unknown_functions:
             message = Message("{name} is not a known function. Check its spelling.", name=name)
             issues.add_warning("unknown_function", message, *place)
+
+
+def _mistake_message(text: str, mistake: SyntaxMistake) -> Message:
+    """Where the formula cannot be read, and what has probably happened."""
+    position = mistake.position + 1
+    if mistake.missing:
+        message = Message(
+            "{word} at character {position} of this formula is never closed. Add {value} where it should end.",
+            word=text[mistake.position],
+            position=position,
+            value=mistake.missing,
+        )
+    elif mistake.position >= len(text):
+        message = Message("This formula ends too early: something is missing after its last character.")
+    else:
+        message = Message(
+            "This formula cannot be read from character {position} on: {value}. Check its brackets, quotes and"
+            " operators.",
+            position=position,
+            value=_shorten(text[mistake.position :]),
+        )
+    hint = _hint(text)
+    return Message("{error} {hint}", error=message, hint=hint) if hint else message
+
+
+def _hint(text: str) -> Message | None:
+    if _DATE.fullmatch(text):
+        return Message("The spreadsheet has made a date of it: format the cell as text, and enter the formula again.")
+    if wrong := _ROUND_REFERENCE.search(text):
+        return Message("Write {value} instead of {word}.", value=f"${{{wrong[1].strip()}}}", word=wrong[0])
+    if _CURLY_QUOTES.search(text):
+        return Message(
+            "Write straight quotation marks instead of curly ones; around a text with an apostrophe, write double ones."
+        )
+    return None
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}…"
 
 
 def _reference_cells(form: ParsedForm) -> Iterator[tuple[SheetTable, SheetRow, Cell]]:

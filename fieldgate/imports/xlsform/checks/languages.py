@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.form_languages import (
+    UNNAMED_LANGUAGE,
     has_invalid_code,
     language_of_media,
     list_languages,
@@ -14,8 +15,6 @@ from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.sheet_table import SheetTable
 from fieldgate.imports.xlsform.vocabulary import SETTINGS, TRANSLATABLE_COLUMNS
-
-_UNNAMED_LANGUAGE = "default"  # what pyxform calls the language of columns without one
 
 
 def check_languages(form: ParsedForm, issues: IssueCollector) -> None:
@@ -50,13 +49,15 @@ def _check_default(form: ParsedForm, default: str | None, found: list[str | None
             "{default} is treated as {language}. Use the same spelling for both.", default=default, language=column
         )
         issues.add_warning("default_language_spelling", message, *place)
-    elif found and None not in found and default != _UNNAMED_LANGUAGE:
+    elif found and None not in found and default != UNNAMED_LANGUAGE:
         message = Message(
-            "The default language {default} has no column. Choose one of: {languages}.",
+            "The default language {default} has no column, so that the form begins in {language}. Choose one of:"
+            " {languages}.",
             default=default,
+            language=found[0],
             languages=", ".join(language for language in found if language),
         )
-        issues.add_problem("unknown_default_language", message, *place)
+        issues.add_warning("unknown_default_language", message, *place)
 
 
 def _check_translations(

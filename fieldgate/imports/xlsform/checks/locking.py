@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from fieldgate.i18n.messages import Message
+from fieldgate.imports.xlsform.checks.columns import duplicate_column_message
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.locking import LOCKED, RESTRICTION, RESTRICTIONS, profile_columns
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
-from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
+from fieldgate.imports.xlsform.sheet_table import SheetColumn, SheetRow, SheetTable
 from fieldgate.imports.xlsform.vocabulary import LOCKING, LOCKING_PROFILE, SETTINGS
 
 _MAX_GUESS_CHARS = 80  # comparing words is slow
@@ -41,15 +42,15 @@ def _check_columns(table: SheetTable, issues: IssueCollector) -> None:
         message = Message("Add a column for each locking profile, and enter {word} in the rows of its restrictions.",
                           word=LOCKED)  # fmt: skip
         issues.add_problem("missing_locking_profile", message, sheet, row)
-    taken: set[str] = set()
+    first: dict[str, SheetColumn] = {}
     for column in profile_columns(table):
         if column.header == LOCKED:
             message = Message("The name {name} is reserved. Choose another name.", name=column.header)
             issues.add_problem("reserved_name", message, sheet, row, column.header)
-        if column.header in taken:
-            message = Message("This column is the same as {other}. Keep one of the two.", other=column.header)
+        other = first.setdefault(column.header, column)
+        if other is not column:
+            message = duplicate_column_message(other, column)
             issues.add_problem("duplicate_column", message, sheet, row, column.header)
-        taken.add(column.header)
 
 
 def _check_rows(table: SheetTable, issues: IssueCollector) -> None:

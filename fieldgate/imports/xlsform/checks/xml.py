@@ -57,15 +57,21 @@ def _is_fixed(cell: Cell, type_: QuestionType) -> bool:
 
 
 def _check_prefixes(prefixed: Iterable[_NamedNode], form: ParsedForm, issues: IssueCollector) -> None:
-    declared = declared_prefixes(form.settings.get("namespaces", ""))
+    declared = declared_prefixes(form.namespaces)
     for name, table, row, header in prefixed:
         prefix = name.partition(":")[0]
         if prefix not in declared and is_xml_name(name):
-            message = Message(
-                "The prefix {prefix} is not declared. Declare it in column namespaces of sheet settings, or remove it.",
-                prefix=prefix,
-            )
+            message = undeclared_prefix_message(prefix)
             issues.add_problem("undeclared_prefix", message, table.sheet_name, row.number, header)
+
+
+def undeclared_prefix_message(prefix: str) -> Message:
+    return Message(
+        "The prefix {prefix} is not declared. Write {example} in column namespaces of sheet settings, with the address"
+        " that belongs to the prefix, or remove the prefix.",
+        prefix=prefix,
+        example=f'{prefix}="http://example.org/{prefix}"',
+    )
 
 
 def _attributes(form: ParsedForm) -> Iterator[_NamedNode]:

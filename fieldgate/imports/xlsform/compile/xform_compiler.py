@@ -14,6 +14,7 @@ from pyxform.xls2json_backends import get_xlsform
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.choice_lists import incomplete_lists, used_lists
 from fieldgate.imports.xlsform.compile.compiler_messages import find_place, pyxform_rows, strip_row
+from fieldgate.imports.xlsform.compile.row_search import find_row
 from fieldgate.imports.xlsform.compile.survey_builder import build_survey
 from fieldgate.imports.xlsform.form_languages import default_language
 from fieldgate.imports.xlsform.issues import IssueCollector
@@ -38,6 +39,7 @@ log = logging.getLogger(__name__)
 _TAG, _TAG_ALIAS = "tag", "tag?"
 _TAG_COLUMNS = {f"{prefix}::{_TAG}": f"{prefix}::{_TAG_ALIAS}" for prefix in ("instance", "bind", "body", "control")}
 
+_MAX_REASON_CHARS = 200
 _NON_ID_CHARS = re.compile(r"[^\w-]+")
 # Warnings that our checks report as well (similar_name, missing_choice_label, missing_translation), and hints about
 # optional parameters.
@@ -52,38 +54,54 @@ def compile_form(form: ParsedForm, name: str, issues: IssueCollector, asset_uid:
     `asset_uid` names the root element where its usual name is taken by a question.
     """
     warnings: list[str] = []
+
+    def fails(part: ParsedForm) -> bool:
+        try:
+            _compile(part, name, asset_uid, [])
+        except MemoryError:
+            raise  # not caused by the form alone
+        except Exception:
+            return True
+        return False
+
     try:
-        xform = _run_pyxform(_to_pyxform_workbook(form, name, root_name(form, asset_uid)), warnings)
+        xform = _compile(form, name, asset_uid, warnings)
     except MemoryError:
-        raise  # not caused by the form alone
+        raise
     except PyXFormError as error:
         text = str(error).replace(f"::{_TAG_ALIAS}", f"::{_TAG}")
         message = Message("The form could not be compiled: {reason}", reason=strip_row(text))
-        issues.add_problem("not_compiled", message, *find_place(text, form))
+        sheet, row = find_place(text, form)
+        issues.add_problem("not_compiled", message, *((sheet, row) if sheet and row else find_row(form, fails)))
         return ""
-    except Exception:  # pyxform also raises KeyError and the like, whose texts mean nothing to an author.
+    except ExpatError:  # pyxform writes some cells into the document unescaped
+        message = Message(
+            "The form cannot be written as XML. Check the columns that begin with bind, body, instance or attribute, "
+            "and the namespaces in sheet settings."
+        )
+        issues.add_problem("malformed_xform", message, *find_row(form, fails))
+        return ""
+    except Exception as error:  # pyxform also raises KeyError and the like
         log.warning("pyxform failed", exc_info=True)
-        message = Message("The form could not be compiled. Undo your last changes and import it again.")
-        issues.add_problem("not_compiled", message, None)
+        message = Message(
+            "pyxform, the program that compiles forms, fails at this row ({reason}). Compare it with similar rows, or"
+            " remove one cell after the other to find the one that it cannot process.",
+            reason=f"{type(error).__name__}: {error}"[:_MAX_REASON_CHARS],
+        )
+        issues.add_problem("not_compiled", message, *find_row(form, fails))
         return ""
     for text in warnings:
         if not _IGNORED_WARNINGS.search(text):
             message = Message("pyxform warns: {reason}", reason=strip_row(text))
             issues.add_warning("compiler_warning", message, *find_place(text, form))
-    _check_well_formed(xform, issues)
     return xform
 
 
-def _check_well_formed(xform: str, issues: IssueCollector) -> None:
-    """pyxform writes some cells into the document unescaped. It declares no entities, so expat is safe here."""
-    try:
-        ParserCreate(namespace_separator=" ").Parse(xform, True)
-    except ExpatError:
-        message = Message(
-            "The form cannot be written as XML. Check the columns that begin with bind, body, instance or attribute, "
-            "and the namespaces in sheet settings."
-        )
-        issues.add_problem("malformed_xform", message, None)
+def _compile(form: ParsedForm, name: str, asset_uid: str | None, warnings: list[str]) -> str:
+    """The XForm. It declares no entities, so that expat, which checks it, is safe here."""
+    xform = _run_pyxform(_to_pyxform_workbook(form, name, root_name(form, asset_uid)), warnings)
+    ParserCreate(namespace_separator=" ").Parse(xform, True)
+    return xform
 
 
 def _run_pyxform(workbook: dict[str, Any], warnings: list[str]) -> str:
@@ -119,7 +137,7 @@ def _to_pyxform_workbook(form: ParsedForm, name: str, root: str) -> dict[str, An
             rows = [_pyxform_choice(row, kind) for row in pyxform_rows(table)]
             if kind == CHOICES:
                 rows = _without_lists(rows, incomplete_lists(table) - used_lists(form))
-                if not any(rows):
+                if not any(rows) or not table.has_column("list_name"):
                     continue
             workbook[kind] = rows
             workbook[f"{kind}_header"] = [_pyxform_headers(table)]
@@ -128,6 +146,8 @@ def _to_pyxform_workbook(form: ParsedForm, name: str, root: str) -> dict[str, An
     }
     if default := default_language((form.survey, form.choices), named_settings.get("default_language")):
         named_settings["default_language"] = default
+    if form.namespaces:
+        named_settings["namespaces"] = form.namespaces
     if root != ROOT_NAME:
         named_settings["name"] = root
     settings = {"form_title": name, "id_string": _slug(named_settings.get("form_title", name))} | named_settings

@@ -6,6 +6,8 @@ as in JavaRosa, the library of ODK Collect and ODK Validate: where an operator i
 """
 
 import re
+from bisect import bisect_left
+from collections.abc import Iterable
 
 import msgspec
 
@@ -40,6 +42,8 @@ AXES = frozenset(_AXES.split())
 _REFERENCE = re.compile(r"\$\{([^}]*)(\}?)")
 _REFERENCE_NAME = re.compile(rf"(?:last-saved\#)?({NCNAME})")
 _STRAIGHT_QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"'})
+_QUOTES = "'\""
+_OPENING = re.compile(r"[(\[]")
 _DEFAULT_PREFIXES = frozenset({"jr", "orx", "odk"})  # declared in every form
 _MAX_NESTED_BRACKETS = 1000  # JavaRosa parses recursively
 
@@ -75,10 +79,20 @@ _BRACKETS = {
 }
 
 
-class Expression(msgspec.Struct, frozen=True):
-    """A parsed expression. `is_invalid` means a syntax error."""
+class SyntaxMistake(msgspec.Struct, frozen=True):
+    """Where an expression cannot be read, counted from 0; its length if it ends too early.
 
-    is_invalid: bool
+    `missing` is what closes the bracket or the text that begins there and has no end.
+    """
+
+    position: int
+    missing: str = ""
+
+
+class Expression(msgspec.Struct, frozen=True):
+    """A parsed expression."""
+
+    mistake: SyntaxMistake | None
     unknown_functions: tuple[str, ...]
     undeclared_prefixes: tuple[str, ...] = ()
 
@@ -107,42 +121,80 @@ def parse_expression(text: str, prefixes: frozenset[str] = frozenset()) -> Expre
     """Parse an expression. `prefixes` are declared by the form in addition to the usual ones."""
     functions: dict[str, None] = {}
     used_prefixes: dict[str, None] = {}
-    is_valid = _is_valid(text.translate(_STRAIGHT_QUOTES).strip(), functions, used_prefixes)
+    mistake = _find_mistake(text.translate(_STRAIGHT_QUOTES).strip(), functions, used_prefixes)
     unknown = tuple(name for name in functions if name not in KNOWN_FUNCTIONS)
     undeclared = tuple(prefix for prefix in used_prefixes if prefix not in _DEFAULT_PREFIXES | prefixes)
-    return Expression(not is_valid, unknown, undeclared)
+    return Expression(mistake, unknown, undeclared)
 
 
-def _is_valid(text: str, functions: dict[str, None], used_prefixes: dict[str, None]) -> bool:
-    """Whether the syntax is valid. Adds the functions and the prefixes of names up to the first mistake."""
-    opened, letters = [""], [[""]]
+class _Bracket:
+    """An open bracket, or the whole expression: its tokens as letters, with their positions."""
+
+    def __init__(self, kind: str, start: int) -> None:
+        self.start = start
+        self.closing, self._content, self.letter = _BRACKETS[kind]
+        self._letters = [""]
+        self._positions: list[int] = []
+
+    def add(self, letter: str, position: int) -> None:
+        self._letters.append(letter)
+        self._positions.append(position)
+
+    def ends_with_value(self) -> bool:
+        return self._letters[-1] in _ENDS_OF_VALUES
+
+    def is_complete(self) -> bool:
+        return bool(self._content.fullmatch("".join(self._letters)))
+
+    def find_wrong_token(self) -> int | None:
+        """The position of the first token that nothing can follow: a beginning is valid if one more token ends it."""
+        counts = range(1, len(self._positions) + 1)
+        wrong = bisect_left(counts, True, key=lambda count: not self._can_begin_with(count))
+        return self._positions[wrong] if wrong < len(self._positions) else None
+
+    def _can_begin_with(self, count: int) -> bool:
+        beginning = "".join(self._letters[: count + 1])
+        return any(self._content.fullmatch(beginning + more) for more in ("", "v", "n"))
+
+
+def _find_mistake(text: str, functions: dict[str, None], used_prefixes: dict[str, None]) -> SyntaxMistake | None:
+    """The first mistake. Adds the functions and the prefixes of names up to it."""
+    opened = [_Bracket("", 0)]
     position = 0
     while position < len(text):
-        pattern = _AFTER_VALUE if letters[-1][-1] in _ENDS_OF_VALUES else _ELSEWHERE
-        token = pattern.match(text, position)
+        start = position
+        token = (_AFTER_VALUE if opened[-1].ends_with_value() else _ELSEWHERE).match(text, position)
         if token is None or len(opened) > _MAX_NESTED_BRACKETS:
-            return False
+            is_text = text[start] in _QUOTES and not opened[-1].ends_with_value()
+            return _first_mistake(opened, SyntaxMistake(start, text[start] if is_text else ""))
         position = token.end()
         kind = token.lastgroup or ""
         word = token[kind]
         if kind == "axis" and word not in AXES:
-            return False
+            return _first_mistake(opened, SyntaxMistake(start))
         if kind == "name" and ":" in word:
             used_prefixes.setdefault(word.partition(":")[0])
         if kind == "called":
             if word not in NODE_TESTS:
                 functions.setdefault(word)
-            opened.append("test(" if word in NODE_TESTS else "function(")
-            letters.append([""])
+            opened.append(_Bracket("test(" if word in NODE_TESTS else "function(", start))
         elif word in ("(", "["):
-            opened.append(word)
-            letters.append([""])
+            opened.append(_Bracket(word, start))
         elif word in (")", "]"):
-            closing, content, letter = _BRACKETS[opened.pop()]
-            if word != closing or not content.fullmatch("".join(letters.pop())):
-                return False
-            letters[-1].append(letter)
+            if word != opened[-1].closing or not opened[-1].is_complete():
+                return _first_mistake(opened, SyntaxMistake(start))
+            closed = opened.pop()
+            opened[-1].add(closed.letter, closed.start)
         else:
-            letters[-1].append(_LETTERS.get(kind) or _LETTERS.get(word, word))
-    closing, content, _ = _BRACKETS[opened[-1]]
-    return not closing and bool(content.fullmatch("".join(letters[-1])))
+            opened[-1].add(_LETTERS.get(kind) or _LETTERS.get(word, word), start)
+    innermost = opened[-1]
+    if innermost.closing:
+        bracket = _OPENING.search(text, innermost.start)
+        return _first_mistake(opened, SyntaxMistake(bracket.start() if bracket else 0, innermost.closing))
+    return None if innermost.is_complete() else _first_mistake(opened, SyntaxMistake(len(text)))
+
+
+def _first_mistake(opened: Iterable[_Bracket], last: SyntaxMistake) -> SyntaxMistake:
+    """Brackets are checked when they are closed, so there may be a mistake before the one that was found."""
+    wrong = (bracket.find_wrong_token() for bracket in opened)
+    return next((SyntaxMistake(position) for position in wrong if position is not None), last)

@@ -1,6 +1,6 @@
 """Forms that the checks accept, most of them without a warning."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 from pyxform import aliases
@@ -8,7 +8,7 @@ from pyxform import aliases
 from fieldgate.imports.xlsform import Form, Library, parse_workbook
 from fieldgate.imports.xlsform.form_languages import match_language
 from tests.imports.xlsform.forms import GOOD, HEADER, LIST, TREES
-from tests.imports.xlsform.workbooks import Rows, xlsx
+from tests.imports.xlsform.workbooks import Rows, csv_with_sections, ods, xls, xlsx
 
 # Each compiles without warnings.
 WITHOUT_WARNINGS: dict[str, Mapping[str, Rows]] = {
@@ -226,3 +226,41 @@ def test_rows_far_below_the_form_are_ignored() -> None:
     rows: Rows = [HEADER, GOOD, *([] for _ in range(61)), ["end group"], ["florb"]]
     form = parse_workbook(xlsx({"survey": rows}), "form")
     assert [warning.code for warning in form.warnings] == ["ignored_rows"]
+
+
+def test_prefix_of_survey123_is_declared() -> None:
+    for header, namespaces in (("bind::esri:fieldType", None), ("body::esri:style", 'esri="http://esri.com/xforms"')):
+        sheets: Mapping[str, Rows] = {
+            "survey": [[*HEADER, header], [*GOOD, "null"]],
+            "settings": [["form_id", "namespaces"], ["f", namespaces]],
+        }
+        form = parse_workbook(xlsx(sheets), "form")
+        assert isinstance(form, Form)
+        assert not form.warnings
+        assert form.xform.count('xmlns:esri="http://esri.com/xforms"') == 1
+        assert f'{header.partition("::")[2]}="null"' in form.xform
+
+
+def test_form_begins_in_its_first_language_if_the_default_one_has_no_column() -> None:
+    sheets: Mapping[str, Rows] = {
+        "survey": [["type", "name", "label::French (fr)", "label::Arabic (ar)"], ["text", "a", "A", "B"]],
+        "settings": [["default_language"], ["English (en)"]],
+    }
+    form = parse_workbook(xlsx(sheets), "form")
+    assert isinstance(form, Form)
+    assert form.summary["default_translation"] == "French (fr)"
+    assert '<translation lang="French (fr)" default="true()">' in form.xform
+    assert "English" not in form.xform
+
+
+@pytest.mark.parametrize("write", [xlsx, xls, ods, csv_with_sections])
+def test_blank_rows_before_the_choices(write: Callable[[Mapping[str, Rows]], bytes]) -> None:
+    blank: Rows = [[None, None, None], [None, " ", None], [None, None, None]]
+    sheets: Mapping[str, Rows] = {
+        "survey": [HEADER, ["select_one x", "a", "A"]],
+        "choices": [*blank, LIST, ["x", "1", "One"]],
+    }
+    form = parse_workbook(write(sheets), "form")
+    assert isinstance(form, Form)
+    assert not form.warnings
+    assert [choice["name"] for choice in form.content["choices"]] == ["1"]

@@ -1,6 +1,7 @@
 """Mistakes that the checks find, beyond one for each code in `test_issues`."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 import pytest
 
@@ -137,7 +138,7 @@ PROBLEMS: list[tuple[Mapping[str, Rows], str, tuple[str | None, int | None, str 
     (settings("attribute::a b", "1"), "invalid_attribute", ("settings", 2, "attribute::a b")),
     (settings("attribute::a:b", "1"), "undeclared_prefix", ("settings", 2, "attribute::a:b")),
     (settings("name", "a:b"), "undeclared_prefix", ("settings", 2, "name")),
-    (settings("namespaces", '1a="http://x.org"'), "malformed_xform", (None, None, None)),
+    (settings("namespaces", '1a="http://x.org"'), "malformed_xform", ("settings", 2, None)),
     # Locking profiles
     (profiles(["profile"], ["choice_add"]), "missing_column", (LOCKING, 1, "restriction")),
     (profiles([], ["restriction", "locked"], ["choice_add"]), "reserved_name", (LOCKING, 2, "locked")),
@@ -176,3 +177,83 @@ def test_parameters(kind: str, parameters: str, codes: list[str]) -> None:
     row = [kind, None if kind == "audit" else "a", "A", parameters]
     found = rejection(xlsx(survey(row, GOOD, column="parameters"))).problems
     assert sorted(problem.code for problem in found) == codes
+
+
+# A workbook, and the message of its only problem.
+MESSAGES: list[tuple[Mapping[str, Rows], str]] = [
+    (
+        survey([*GOOD, "${good} = 1 2"]),
+        "This formula cannot be read from character 13 on: 2. Check its brackets, quotes and operators.",
+    ),
+    (
+        survey([*GOOD, f"1 2{'0' * 99}"]),
+        f"This formula cannot be read from character 3 on: 2{'0' * 29}…. Check its brackets, quotes and operators.",
+    ),
+    (survey([*GOOD, "1 ="]), "This formula ends too early: something is missing after its last character."),
+    (
+        survey([*GOOD, "(${good} = 1"]),
+        "( at character 1 of this formula is never closed. Add ) where it should end.",
+    ),
+    (
+        survey([*GOOD, "1 = $( good )"]),
+        "This formula cannot be read from character 5 on: $( good ). Check its brackets, quotes and operators. Write"
+        " ${good} instead of $( good ).",
+    ),
+    (
+        survey([*GOOD, ". = 'l’eau"]),
+        "This formula cannot be read from character 8 on: eau. Check its brackets, quotes and operators. Write straight"
+        " quotation marks instead of curly ones; around a text with an apostrophe, write double ones.",
+    ),
+    (
+        survey([*GOOD, datetime(2024, 2, 1)]),
+        "This formula cannot be read from character 12 on: 00:00:00. Check its brackets, quotes and operators. The"
+        " spreadsheet has made a date of it: format the cell as text, and enter the formula again.",
+    ),
+    (survey(["txet", "a", "A"]), "txet is not a question type. Did you mean text?"),
+    (
+        survey(["number", "a", "A"]),
+        "number is not a question type. Enter one of the types of the XLSForm standard.",
+    ),
+    (survey(["speed violations list", "a"]), "speed violations list belongs to SurveyCTO. Here, use audit."),
+    (
+        survey(["sensor_stream light_level", "a"]),
+        "sensor_stream light_level belongs to SurveyCTO. There is nothing like it here: remove the row.",
+    ),
+    (survey(["DataBindOnly", "a"]), "DataBindOnly belongs to CommCare. Here, use calculate."),
+    (survey(["Likert scale", "a"]), "Likert scale belongs to Survey123. Here, use select_one."),
+    (
+        survey(["text", "fuel:a", "A"]),
+        'The prefix fuel is not declared. Write fuel="http://example.org/fuel" in column namespaces of sheet settings,'
+        " with the address that belongs to the prefix, or remove the prefix.",
+    ),
+    (
+        {"survey": [["type", "name", "label", "hint", "label"], GOOD]},
+        "Columns C and E are both named label. Keep one of the two.",
+    ),
+    (
+        profiles(["restriction", "p", None, "p"], ["choice_add"]),
+        "Columns B and D are both named p. Keep one of the two.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("sheets", "message"), MESSAGES)
+def test_message(sheets: Mapping[str, Rows], message: str) -> None:
+    assert [str(each.message) for each in rejection(xlsx(sheets)).problems] == [message]
+
+
+@pytest.mark.parametrize(
+    "sheets",
+    [
+        {"choices": CHOICES, "Questionnaire": [HEADER, GOOD]},
+        {"choices": CHOICES},
+        {"Sheet1": [["Name", "Age"], ["Amina", "30"]]},
+    ],
+)
+def test_workbook_without_a_survey_sheet(sheets: Mapping[str, Rows]) -> None:
+    rejected = rejection(xlsx(sheets))
+    assert rejected.error_type == "no_usable_sheet"
+    assert str(rejected.error) == (
+        f"The workbook has no sheet named survey. Its sheets are: {', '.join(sheets)}. Give the one with the questions"
+        " the name survey."
+    )

@@ -1,8 +1,12 @@
 """Errors and warnings of pyxform, and what is passed to it."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
+from pyxform.errors import PyXFormError
+from pyxform.xls2json import workbook_to_json
+from pyxform.xls2json_backends import DefinitionData
 
 from fieldgate.imports.xlsform import Form, FormRejected, Issue, parse_workbook
 from tests.imports.xlsform.forms import GOOD, HEADER, rejection
@@ -47,7 +51,7 @@ def test_warnings_of_our_checks_are_not_reported_twice() -> None:
             ["select_one x", "good", "A", "B"],
             ["text", "Good", "A", "B"],
         ],
-        "choices": [["list_name", "name", "label::English (en)"], ["x", "b"]],
+        "choices": [["list_name", "name", "label::English (en)"], ["x", "b"], ["x", "c", "C"]],
     }
     warnings = parse_workbook(xlsx(sheets), "form").warnings
     assert {warning.code for warning in warnings} == {"similar_name", "missing_choice_label", "missing_translation"}
@@ -144,14 +148,56 @@ def test_attributes_of_any_name_are_compiled_or_have_a_place(prefix: str, name: 
     assert bool(problems) == (header in REFUSED_ATTRIBUTES)
 
 
-def test_unexpected_errors_of_pyxform_are_logged(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+ROWS: list[list[str]] = [
+    ["select_one l", "a", "A"],
+    ["begin group", "g", "G"],
+    ["begin loop over l", "o", "O"],
+    ["text", "p", "P ${q}"],
+    ["end loop"],
+    ["note", "q", "Q ${a}"],
+    ["end group"],
+    ["begin repeat", "r", "R"],
+    ["calculate", "c", "C"],
+    ["end repeat"],
+]
+CHOSEN: Rows = [["list_name", "name", "label"], ["l", "one", "One"], ["m", "two", "Two"]]
+
+
+@pytest.mark.parametrize("error", [KeyError("l"), PyXFormError("Something is wrong.")])
+@pytest.mark.parametrize(
+    ("sheet", "row", "column"),
+    [*(("survey", number + 2, 2) for number, row in enumerate(ROWS) if len(row) > 2), ("choices", 2, 2),
+     ("choices", 3, 2), ("settings", 2, 1), ("entities", 2, 1)],
+)  # fmt: skip
+def test_row_that_pyxform_fails_at_is_found(
+    sheet: str,
+    row: int,
+    column: int,
+    error: Exception,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def broken(*arguments: object, **named: object) -> None:
-        raise KeyError("l")
+    def broken(workbook_dict: DefinitionData, **named: Any) -> Any:
+        if "BROKEN" in repr(workbook_dict):
+            raise error
+        return workbook_to_json(workbook_dict=workbook_dict, **named)
 
     monkeypatch.setattr("fieldgate.imports.xlsform.compile.xform_compiler.workbook_to_json", broken)
-    (problem,) = rejection(xlsx({"survey": [HEADER, GOOD]})).problems
-    assert problem.code == "not_compiled"
-    assert str(problem.message).startswith("The form could not be compiled. Undo")
-    assert "KeyError" in caplog.text
+    form: dict[str, Rows] = {
+        "survey": [[*HEADER, "calculation"], *([*each, "1"] if each[0] == "calculate" else each for each in ROWS)],
+        "choices": CHOSEN,
+        "settings": [["form_id", "version"], ["f", "1"]],
+        "entities": [["list_name", "label"], ["trees", "Tree"]],
+    }
+    sheets = {name: [list(each) for each in rows] for name, rows in form.items()}
+    sheets[sheet][row - 1][column] = "BROKEN"
+    (problem,) = rejection(xlsx(sheets)).problems
+    assert (problem.code, problem.sheet, problem.row) == ("not_compiled", sheet, row)
+    is_unexpected = isinstance(error, KeyError)
+    assert ("KeyError" in str(problem.message), "KeyError" in caplog.text) == (is_unexpected, is_unexpected)
+
+
+def test_header_is_the_place_if_nothing_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fieldgate.imports.xlsform.compile.xform_compiler.workbook_to_json", None)
+    (problem,) = rejection(xlsx({"survey": [[], HEADER, GOOD]})).problems
+    assert (problem.code, problem.sheet, problem.row) == ("not_compiled", "survey", 2)

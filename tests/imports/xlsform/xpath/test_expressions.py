@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.imports.xlsform.xpath.expressions import Expression, References, find_references, parse_expression
+from fieldgate.imports.xlsform.xpath.expressions import (
+    Expression,
+    References,
+    SyntaxMistake,
+    find_references,
+    parse_expression,
+)
 
-READABLE = Expression(is_invalid=False, unknown_functions=())
+READABLE = Expression(mistake=None, unknown_functions=())
 ODK_VALIDATE = json.loads((Path(__file__).parent / "odk_validate.json").read_text())
 
 
@@ -55,7 +61,33 @@ def test_valid(text: str) -> None:
     ],
 )
 def test_invalid(text: str) -> None:
-    assert parse_expression(text).is_invalid
+    assert parse_expression(text).mistake
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "missing"),
+    [
+        ("${a} +* 3", 8, ""),
+        ("selected(${a} 'x')", 14, ""),
+        ("1 + + 2 = (3", 4, ""),
+        ("concat(1 + , 2)", 11, ""),
+        ("(1 + 2]", 6, ""),
+        ("1)", 1, ""),
+        ("concat(${a}, (1", 13, ")"),
+        ("concat  (1", 8, ")"),
+        ("${a}[1", 4, "]"),
+        ("concat('a, 1)", 7, "'"),
+        ("concat('l'eau')", 10, ""),
+        ("foo::a", 0, ""),
+        ("1 +", 3, ""),
+        ("${a} = ", 6, ""),
+        ("if(${a} = 1, 2, 3))", 18, ""),
+        ("$(a) = 1", 0, ""),
+        ("", 0, ""),
+    ],
+)
+def test_place_of_mistake(text: str, position: int, missing: str) -> None:
+    assert parse_expression(text).mistake == SyntaxMistake(position, missing)
 
 
 def _products() -> list[str]:
@@ -65,29 +97,29 @@ def _products() -> list[str]:
 
 
 def test_spaces_around_operators_are_needed_only_where_odk_validate_needs_them() -> None:
-    refused = {text for text in _products() if parse_expression(text).is_invalid}
+    refused = {text for text in _products() if parse_expression(text).mistake}
     assert refused == {*ODK_VALIDATE["refused_products"], *ODK_VALIDATE["products_with_missing_operator"]}
 
 
 @pytest.mark.parametrize("text", ODK_VALIDATE["accepted"])
 def test_accepted_by_odk_validate(text: str) -> None:
-    assert not parse_expression(text).is_invalid
+    assert not parse_expression(text).mistake
 
 
 @pytest.mark.parametrize("text", ODK_VALIDATE["refused"])
 def test_refused_by_odk_validate(text: str) -> None:
-    assert parse_expression(text).is_invalid
+    assert parse_expression(text).mistake
 
 
 @pytest.mark.parametrize("text", ODK_VALIDATE["missing_operator"])
 def test_missing_operator_before_a_reference(text: str) -> None:
     """ODK Validate accepts `${a} ${b}` as `/data/a/data/b`: outside repeats, pyxform writes each as a path."""
-    assert parse_expression(text).is_invalid
+    assert parse_expression(text).mistake
 
 
 def test_undeclared_prefixes() -> None:
     expression = parse_expression("instance('x')/root/item[1]/fuel:gas + esri:a + jr:b + fuel:oil", frozenset({"esri"}))
-    assert expression == Expression(False, (), ("fuel",))
+    assert expression == Expression(None, (), ("fuel",))
 
 
 def test_unknown_functions() -> None:
