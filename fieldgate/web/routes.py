@@ -1,12 +1,13 @@
-"""Start page and API documentation."""
+"""Start page and documentation."""
 
 import asyncio
 from typing import Annotated, Any
 
 import msgspec
+from markupsafe import Markup, escape
 from msgspec import Meta
 
-from fieldgate.errors import Header
+from fieldgate.errors import Header, NotFound
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.negotiation import Format
@@ -25,6 +26,7 @@ from fieldgate.http.response.responses import (
 )
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
+from fieldgate.web.documents import DOCUMENTS, EXAMPLE_URL, LANGUAGE, load_document
 from fieldgate.web.page_templates import PageTemplates
 from fieldgate.web.pages.home import load_home
 from fieldgate.web.redirects import redirect
@@ -98,6 +100,25 @@ async def swagger_ui(context: HandlerContext, templates: PageTemplates) -> Respo
 
 
 @raw(
+    "/docs/{name}/",
+    title=Message("Documentation"),
+    description=Message("The guide and the recipes, with the address of this service in their examples."),
+    tag=TAG,
+    formats=(Format.HTML,),
+    is_simple_page=True,
+    in_schema=False,
+)
+async def document_page(name: str, context: HandlerContext, templates: PageTemplates) -> Response:
+    if name not in DOCUMENTS:
+        raise NotFound
+    document = await asyncio.to_thread(load_document, name)
+    base_url = context.request.base_url.url or EXAMPLE_URL
+    html = Markup(document.html.replace(EXAMPLE_URL, escape(base_url)))  # noqa: S704  (our own documents)
+    values = {"document": document, "document_language": LANGUAGE, "html": html}
+    return _html_response(templates.render_page("document.html", context, **values))
+
+
+@raw(
     "/favicon.ico",
     title=Message("Icon"),
     description=Message("The icon of the site."),
@@ -120,5 +141,6 @@ OPERATIONS = (
     openapi_json,
     openapi_yaml,
     swagger_ui,
+    document_page,
     favicon,
 )

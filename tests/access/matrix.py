@@ -529,6 +529,7 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "openapi_json": get("/api-docs/openapi.json"),
     "openapi_yaml": get("/api-docs/openapi.yaml"),
     "swagger_ui": get("/api-docs/swagger-ui/"),
+    "document_page": get("/docs/guide/"),
     "favicon": get("/favicon.ico"),
     "static_file": _static_file,
 }

@@ -39,6 +39,8 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("invitation-used", "/invitation/nothing/", status=404),
     PageEntry("endpoints", "/api/v2/"),
     PageEntry("swagger", "/api-docs/swagger-ui/", is_external=True),
+    PageEntry("guide", "/docs/guide/"),
+    PageEntry("recipes", "/docs/recipes/"),
     PageEntry("permissions", _PERMISSIONS),
     PageEntry("permission", f"{_PERMISSIONS}manage_asset/"),
     PageEntry("permission-effects", f"{_PERMISSIONS}view_submissions/effects/?held=partial_submissions"),
