@@ -74,7 +74,8 @@ class Formatter:
         if parsed is None:
             return MISSING
         time = dates.format_time(parsed, "short", locale=self._locale)
-        return f"{_format_day(parsed.date(), self._locale)}, {time} UTC"
+        comma = "،" if self._language is Language.ARABIC else ","
+        return f"{_format_day(parsed.date(), self._locale)}{comma} {time} UTC"
 
     def since(self, value: DateValue) -> str:
         """3 days ago"""

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from fieldgate.i18n.languages import Language
 from tests.browser.chromium import DESKTOP, PHONE, ZOOMED, Visitor
-from tests.browser.demo_site import USER
+from tests.browser.demo_site import USER, DemoSite
 from tests.browser.page_inspection import PageVisitor
 from tests.browser.page_inventory import PAGES
 
@@ -122,3 +122,12 @@ def test_notices_get_the_focus(open_page: Callable[[Visitor], Page]) -> None:
     row.locator("summary").click()
     row.get_by_role("button", name="Revoke this token").click()
     expect(page.locator(".notice")).to_be_focused()
+
+
+def test_choices_are_on_the_side_of_their_question(open_page: Callable[[Visitor], Page], site: DemoSite) -> None:
+    """In Arabic on a page in French: the marks before the choices, too."""
+    page = open_page(Visitor(USER, Language.FRENCH))
+    page.goto(ENTRIES["form"].url(site) + "?language=ar")
+    choices = page.locator("ul.choices:has-text('ماء')").first
+    assert choices.evaluate("list => getComputedStyle(list).direction") == "rtl"
+    assert choices.locator("li").first.evaluate("item => getComputedStyle(item).direction") == "rtl"

@@ -32,6 +32,12 @@ def test_colon_of_a_label() -> None:
     assert Formatter(Language.SPANISH).labelled("Palabras", "crecida") == "Palabras: crecida"
 
 
+def test_comma_of_a_time() -> None:
+    shown = {each.value: Formatter(each).datetime("2026-11-16T14:02:00Z") for each in Language}
+    assert "16 nov. 2026, 14:02" in shown["fr"]
+    assert ("،" in shown["ar"], "," in shown["ar"]) == (True, False)
+
+
 @pytest.mark.parametrize("template", sorted(TEMPLATES.rglob("*.html")), ids=lambda path: path.name)
 def test_colons_are_in_messages(template: Path) -> None:
     """French has a space before a colon, so that a template cannot add one to a text."""
