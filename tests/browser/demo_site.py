@@ -145,6 +145,7 @@ def serve_demo_site(data: Path, texts: DemoTexts | None = None) -> Iterator[Demo
 def _create_forms(site: DemoSite) -> None:
     texts = site.texts
     form = site.import_form(USER, texts.filename, demo_forms.household(texts.form, texts.label))
+    site.send(USER, "POST", f"/api/v2/assets/{form}/deployment/", json={"active": True})
     second = demo_forms.household_second_version(texts.form, texts.label)
     site.import_form(USER, texts.filename, second, destination=form)
     site.paths["form"], site.paths["form_uid"] = f"/api/v2/assets/{form}/", form
@@ -179,6 +180,8 @@ def _create_imports(site: DemoSite) -> None:
     for name, (filename, content) in files.items():
         record = site.import_file(USER, filename, content)
         site.paths[name] = httpx.URL(record["url"]).path
+    again = site.import_file(USER, site.texts.filename, demo_forms.household(site.texts.form), if_exists="ask")
+    site.paths["import_of_existing_form"] = httpx.URL(again["url"]).path
 
 
 def _share(site: DemoSite) -> None:

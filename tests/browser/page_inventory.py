@@ -93,6 +93,7 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("import-problems", "{import_with_problems}", USER),
     PageEntry("import-warnings", "{import_with_warnings}", USER),
     PageEntry("import-hostile", "{hostile_import}", USER),
+    PageEntry("import-exists", "{import_of_existing_form}", USER),
     PageEntry("users", "/api/v2/users/", SUPERUSER),
     PageEntry("user", "/api/v2/users/omar/", SUPERUSER),
     PageEntry("user-tokens", "/api/v2/users/omar/tokens/", SUPERUSER),
