@@ -205,6 +205,7 @@ class EventPuller:
             record["visibility"] = int(Visibility.PUBLIC)
         if self._is_fieldgate:  # its lists leave them out if they are all countries
             record.setdefault("countries_for_preview", None)
+        record.setdefault("demo", None)  # only records of demo events have it
         if record.get("auto_generated_source") not in (None, *SOURCES):
             record["auto_generated_source"] = None
         return record

@@ -7,12 +7,13 @@ import pytest
 
 from fieldgate.db import DataVersions
 from fieldgate.events.event_writer import BulkWriteResult
+from fieldgate.events.store import EventStore
 from fieldgate.events.sync import page_reader
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.store import ReferenceStore
 from tests.conftest import Service
 from tests.events.event_service import START, make_event
-from tests.events.sync.conftest import LISTED_EVENTS, SyncTarget, serve, transport_to
+from tests.events.sync.conftest import LISTED_EVENTS, SOURCE_EVENTS, SyncTarget, serve, transport_to
 from tests.events.sync.live_system import LiveSystem, live_record
 
 
@@ -86,6 +87,18 @@ async def test_run_without_a_token_keeps_reports_that_are_not_public(source: Ser
     assert len(stored.field_reports) == 2
     await target.sync(transport_to(source))
     assert await target.store.by_id(107) == stored
+
+
+async def test_label_of_demo_events_follows_the_source(source: Service, target: SyncTarget) -> None:
+    store = EventStore(source.database, source.data_versions)
+    await store.delete([event.id for event in SOURCE_EVENTS])
+    for is_demo in (True, False):
+        await store.upsert([make_event(1)], is_demo=is_demo)
+        await target.sync(transport_to(source), full=True)
+        [copy] = await target.stored(1)
+        assert copy is not None
+        assert copy.demo == is_demo
+        await store.delete_demo()
 
 
 async def test_since(source: Service, target: SyncTarget) -> None:
