@@ -8,7 +8,7 @@ import csv
 import io
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -83,13 +83,13 @@ def _read_with_second_reader(data: bytes) -> list[Sheet]:
 
 
 def _texts_of_sheet(sheet: SheetValues) -> list[tuple[int, list[str]]]:
-    rows: list[tuple[int, list[str]]] = []
-    for number, values in enumerate(sheet.rows, 1):
-        if values and (number > MAX_ROWS or len(values) > MAX_COLUMNS):
-            raise _sheet_too_large(sheet.name)
-        if number <= MAX_ROWS:
-            rows.append((number, [_cell_text(value) for value in values]))
-    return rows
+    def checked() -> Iterator[list[Any]]:
+        for number, values in enumerate(sheet.rows, 1):
+            if values and (number > MAX_ROWS or len(values) > MAX_COLUMNS):
+                raise _sheet_too_large(sheet.name)
+            yield values
+
+    return _numbered_texts(checked())
 
 
 def _read_spreadsheet(data: bytes) -> list[Sheet]:
@@ -103,8 +103,21 @@ def _read_sheet(workbook: CalamineWorkbook, name: str) -> Sheet:
     sheet = workbook.get_sheet_by_name(name)
     if sheet.end is not None and (sheet.end[0] >= MAX_ROWS or sheet.end[1] >= MAX_COLUMNS):
         raise _sheet_too_large(name)
-    rows = sheet.to_python(skip_empty_area=False)
-    return Sheet(name, [(number, [_cell_text(value) for value in row]) for number, row in enumerate(rows, 1)])
+    before = [""] * sheet.start[1] if sheet.start else []  # Calamine leaves out blank columns before the first
+    return Sheet(name, _numbered_texts(before + row for row in sheet.iter_rows()))
+
+
+def _numbered_texts(rows: Iterable[list[Any]]) -> list[tuple[int, list[str]]]:
+    """The texts of rows, without blank cells at their ends and without blank rows at the end of the sheet."""
+    numbered: list[tuple[int, list[str]]] = []
+    for number, values in enumerate(rows, 1):
+        texts = [_cell_text(value) for value in values] if values.count("") < len(values) else []
+        while texts and not texts[-1]:
+            texts.pop()
+        numbered.append((number, texts))
+    while numbered and not numbered[-1][1]:
+        numbered.pop()
+    return numbered
 
 
 def _cell_text(value: Any) -> str:
@@ -132,7 +145,7 @@ def _read_csv(data: bytes) -> list[Sheet]:
         # The first line is the name of a sheet, so look at the second.
         separator = max(CSV_DELIMITERS, key=text.partition("\n")[2].partition("\n")[0].count)
     records = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    rows = [(number, [_cell_text(value) for value in record]) for number, record in enumerate(records, 1)]
+    rows = _numbered_texts(records)
     return _split_sections(rows) if _has_sections(rows) else [Sheet("survey", rows)]
 
 

@@ -75,6 +75,19 @@ def test_characters_that_xml_does_not_allow_are_removed() -> None:
     assert read_workbook(b"type,na\x01me\n")[0].rows[0][1] == ["type", "name"]
 
 
+@pytest.mark.parametrize(
+    ("write", "use_first_reader"), [(xlsx, True), (xlsx, False), (xls, True), (xls, False), (ods, True)]
+)
+def test_sheets_end_at_their_last_cell_with_content(
+    write: Callable[[Mapping[str, Rows]], bytes], use_first_reader: bool
+) -> None:
+    blank: Rows = [[" "] * 9] * 9
+    rows: Rows = [*blank[:2], [None, "a", 0, " "], [" "], [None, None, "b"], *blank]
+    survey, choices = read_workbook(write({"survey": blank, "choices": rows}), use_first_reader=use_first_reader)
+    assert survey.rows == []
+    assert choices.rows == [(1, []), (2, []), (3, ["", "a", "0"]), (4, []), (5, ["", "", "b"])]
+
+
 both_readers = pytest.mark.parametrize("use_first_reader", [True, False])
 
 
