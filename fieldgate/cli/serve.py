@@ -59,12 +59,17 @@ log = logging.getLogger(__name__)
     help="Port to bind to.",
 )
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of processes.")
-@click.option("--no-worker", is_flag=True, help="Do not start an import worker; run `fieldgate worker` elsewhere.")
+@click.option(
+    "--import-workers", default=2, show_default=True, type=click.IntRange(0, 64), help="Number of import workers."
+)
+@click.option("--no-worker", is_flag=True, help="Do not start import workers; run `fieldgate worker` elsewhere.")
 @click.option(
     "--demo", is_flag=True, help="Create a demo user and, if there are no events, demo events. Loopback only."
 )
 @data_option
-def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data: Path | None) -> None:
+def serve(
+    host: str, port: int, workers: int, import_workers: int, no_worker: bool, demo: bool, data: Path | None
+) -> None:
     """Run the service until it is stopped. Requests in progress are finished first."""
     is_local = host == "localhost" or is_in_networks(host, LOOPBACK)
     if demo and not is_local:
@@ -106,7 +111,7 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
         log_access=False,
     )
     server.display_host = host
-    server.runs_import_worker = not no_worker
+    server.import_workers = 0 if no_worker else import_workers
     try:
         with in_use(settings):
             server.serve()
@@ -149,27 +154,29 @@ def _resolve_free_address(host: str, port: int) -> str:
 
 
 class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Granian for the Python it runs on
-    """Granian with an import worker, a message when the service is ready, and restarts of processes that end.
+    """Granian with import workers, a message when the service is ready, and restarts of processes that end.
 
     The first two run in threads, which are started after the processes are forked: threads do not survive a fork.
     Granian exits if a process ends twice within seconds. Here it is started again after a delay.
     """
 
     display_host = ""
-    runs_import_worker = False
+    import_workers = 0
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._backoffs = defaultdict[int, RestartBackoff](RestartBackoff)
+        self._stop_event = threading.Event()
+        self._worker_threads: list[threading.Thread] = []
         self._delayed: dict[int, Any] = {}  # processes that ended and wait to be started again, by number
 
     def startup(self, *arguments: Any) -> None:
         os.register_at_fork(after_in_child=_restore_signals)
         super().startup(*arguments)
-        if self.runs_import_worker:
-            self._stop_event = threading.Event()
-            self._worker_thread = threading.Thread(target=_supervise_worker, args=(self._stop_event,))
-            self._worker_thread.start()
+        for _ in range(self.import_workers):
+            thread = threading.Thread(target=_supervise_worker, args=(self._stop_event,))
+            thread.start()
+            self._worker_threads.append(thread)
         threading.Thread(target=_announce_when_ready, args=(self.display_host, self.bind_port), daemon=True).start()
 
     def _respawn_workers(self, workers: Iterable[int], *arguments: Any, **options: Any) -> None:
@@ -198,13 +205,12 @@ class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Gra
             self.main_loop_interrupt.set()
 
     def shutdown(self, *arguments: Any) -> None:
-        if self.runs_import_worker:
-            self._stop_event.set()
+        self._stop_event.set()
         try:
             super().shutdown(*arguments)
         finally:
-            if self.runs_import_worker:
-                self._worker_thread.join()
+            for thread in self._worker_threads:
+                thread.join()
 
 
 def _restore_signals() -> None:

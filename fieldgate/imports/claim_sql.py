@@ -14,6 +14,7 @@ from fieldgate.db import Database, PreparedQuery, Timestamp, now
 from fieldgate.imports.tables import IS_PROCESSING, imports
 
 MAX_CANDIDATE_USERS = 20  # users looked at when claiming an import
+COUNTED_TIME = timedelta(minutes=10)  # what a user's imports took before that does not count
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -44,7 +45,7 @@ class ClaimQueries:
         self._claimed = PreparedQuery(database, _claimed())
 
     async def users_in_turn(self) -> list[int]:
-        """Return users with imports to process, the one served longest ago first."""
+        """Return users with imports to process, first the one whose imports took least time of workers lately."""
         return [user_id for (user_id,) in await self._users_in_turn.all(**_clock())]
 
     def lease_next(
@@ -72,9 +73,14 @@ def users_in_turn_query(database: Database) -> Select[Any]:
         .group_by(imports.c.user_id)
         .subquery()
     )
-    earlier = imports.alias()
-    last_served = select(func.max(earlier.c.claimed_at)).where(earlier.c.user_id == first.c.user_id).scalar_subquery()
-    return select(first.c.user_id).order_by(func.coalesce(last_served, 0), first.c.id).limit(MAX_CANDIDATE_USERS)
+    earlier, current_time = imports.alias(), _current_time(database)
+    begin, end = (type_coerce(earlier.c[name], BigInteger) for name in ("claimed_at", "finished_at"))
+    used = (
+        select(func.sum(func.coalesce(end, current_time) - begin))
+        .where(earlier.c.user_id == first.c.user_id, begin > current_time - COUNTED_TIME // _MICROSECOND)
+        .scalar_subquery()
+    )
+    return select(first.c.user_id).order_by(func.coalesce(used, 0), first.c.id).limit(MAX_CANDIDATE_USERS)
 
 
 def _lease_oldest(database: Database) -> ReturningUpdate[Any]:

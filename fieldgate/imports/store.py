@@ -231,7 +231,7 @@ class ImportStore:
     # For workers
 
     async def claim(self, lease_for: timedelta) -> Job | None:
-        """Lease the oldest free import of the user served longest ago, so that no user delays the others."""
+        """Lease the oldest free import of the user who used workers least, so that no user delays the others."""
         user_ids = await self._claims.users_in_turn()
         if not user_ids:
             return None
@@ -288,7 +288,7 @@ class ImportStore:
                 status=status,
                 messages=messages,
                 excerpts=list(excerpts),
-                finished_at=now(),
+                finished_at=self._database.current_time(),
                 lease=None,
                 lease_until=None,
             )

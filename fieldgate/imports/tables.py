@@ -48,7 +48,7 @@ imports = Table(
     Index(None, "user_id", "created_at", "uid"),
     # Claiming must not get slower with the number of finished imports.
     Index(None, "user_id", "id", "lease_until"),  # of those that are `IS_PROCESSING`
-    Index(None, "user_id", "claimed_at"),
+    Index(None, "user_id", "claimed_at", "finished_at"),
     Index(None, "finished_at"),
     sqlite_autoincrement=True,
 )

@@ -90,6 +90,12 @@ def test_log_is_json_without_secrets(served: ServerProcess) -> None:
     assert not [secret for secret in secrets if secret in served.log]
 
 
+@pytest.mark.parametrize(("options", "count"), [((), 2), (("--import-workers", "1"), 1), (("--no-worker",), 0)])
+def test_number_of_import_workers(tmp_path: Path, options: tuple[str, ...], count: int) -> None:
+    with ServerProcess(tmp_path, *options) as server:
+        assert [_is_import_worker(pid) for pid in children(server.process.pid)].count(True) == count
+
+
 def test_demo_needs_a_loopback_address(tmp_path: Path) -> None:
     done = run_command("serve", "--demo", "--host", "0.0.0.0", data=tmp_path)
     assert done.returncode == 1

@@ -72,6 +72,29 @@ async def test_oldest_first_and_fair_between_users(database: Database, store: Im
     assert [uid for uid in order if uid != single] == hundreds
 
 
+@pytest.mark.parametrize("is_finished", [True, False])
+async def test_users_take_turns_by_the_time_that_their_imports_took(
+    database: Database, store: ImportStore, is_finished: bool
+) -> None:
+    large, small = await create_user(database, "large"), await create_user(database, "small")
+    for _ in range(3):
+        await create_import(store, large)
+    first = await store.claim(LEASE)
+    assert first is not None
+    if is_finished:
+        await finish(database, store, first)
+    minute_ago = imports.c.claimed_at - text("60000000")
+    async with database.transaction() as connection:
+        await connection.execute(imports.update().where(imports.c.uid == first.uid).values(claimed_at=minute_ago))
+    for _ in range(3):
+        await create_import(store, small)
+    order = []
+    while (job := await store.claim(LEASE)) is not None:
+        order.append(job.user_id)
+        await finish(database, store, job)
+    assert order == [small, small, small, large, large], "three short files take less than a minute"
+
+
 async def test_expired_lease_is_claimed_again_and_lost_by_first_worker(database: Database, store: ImportStore) -> None:
     user_id = await create_user(database)
     await create_import(store, user_id)

@@ -5,7 +5,8 @@ The first one starts the fork server of the sandbox. It ends with this process.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
@@ -16,6 +17,7 @@ from fieldgate.overload import Slots
 
 # Per process of the service.
 MAX_SANDBOX_PROCESSES = 2
+LARGE_BYTES = 512 * 1024  # of content that takes several seconds to check
 MAX_WAITING_PER_USER = 3  # they hold their bodies in memory
 
 STOPPING = Message("The service is being restarted. Nothing was stored; please try again in a few seconds.")
@@ -31,9 +33,15 @@ class RequestSandbox:
     def __init__(self, limits: SandboxLimits) -> None:
         self._limits = limits
         self._slots = Slots(MAX_SANDBOX_PROCESSES, 1, max_waiting_per_caller=MAX_WAITING_PER_USER, refusal=TOO_BUSY)
-        self.slot = self._slots.slot
+        self._large_slots = Slots(1, 1, max_waiting_per_caller=MAX_WAITING_PER_USER, refusal=TOO_BUSY)
         self._runs: set[_SandboxRun[Any]] = set()
         self._is_closed = False
+
+    @asynccontextmanager
+    async def slot(self, user_id: int, size: int = 0) -> AsyncIterator[None]:
+        """Hold a slot until the block ends. Large forms, of so many bytes, never have all of them at the same time."""
+        async with self._large_slots.slot(user_id) if size > LARGE_BYTES else nullcontext(), self._slots.slot(user_id):
+            yield
 
     async def run(self, call: SandboxCall[Result]) -> Result:
         """Run a call in a thread, inside a `slot`. If the request is cancelled, its process ends.

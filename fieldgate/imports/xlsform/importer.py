@@ -1,8 +1,9 @@
 """Parse a workbook into a form or a library, or raise FormRejected with all problems."""
 
 from difflib import get_close_matches
+from itertools import islice
 
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.xlsform.checks.run import check_form, check_library, sort_by_position
 from fieldgate.imports.xlsform.compile.xform_compiler import compile_form
 from fieldgate.imports.xlsform.content import check_content_size, normalise
@@ -17,6 +18,8 @@ from fieldgate.imports.xlsform.sheet_table import SheetTable
 from fieldgate.imports.xlsform.summary import summarise
 from fieldgate.imports.xlsform.vocabulary import LIBRARY, SHEET_NAMES, SURVEY, straighten_dashes, to_snake_case
 from fieldgate.imports.xlsform.workbook_reader import Sheet, read_workbook
+
+MAX_SURVEY_ROWS = 20_000  # without blank ones
 
 _MAX_LISTED_SHEETS = 10
 _SIMILARITY_CUTOFF = 0.8  # 1 means equal. `choises` is similar to `choices`, `notes` is not
@@ -103,7 +106,22 @@ def tables_by_kind(workbook_sheets: list[Sheet]) -> dict[str, SheetTable]:
                 sheets=", ".join(sheet.name for sheet in workbook_sheets[:_MAX_LISTED_SHEETS]),
             ),
         )
-    return {kind: SheetTable.from_sheet(kind, sheet) for kind, sheet in kinds.items() if kind in SHEET_NAMES}
+    tables = {kind: SheetTable.from_sheet(kind, sheet) for kind, sheet in kinds.items() if kind in SHEET_NAMES}
+    _check_row_count(tables[SURVEY if SURVEY in tables else LIBRARY])
+    return tables
+
+
+def _check_row_count(survey: SheetTable) -> None:
+    """Before all other checks: they take time for each row, and compiling takes most."""
+    for row in islice(survey.filled_rows(), MAX_SURVEY_ROWS, None):
+        issues = IssueCollector()
+        message = PluralMessage(
+            "A form has at most {count} row. Split it into several forms.",
+            "A form has at most {count} rows. Split it into several forms.",
+            MAX_SURVEY_ROWS,
+        )
+        issues.add_problem("too_many_rows", message, survey.sheet_name, row.number)
+        issues.raise_if_problems()
 
 
 def _check_sheet_names(workbook_sheets: list[Sheet], sheets: dict[str, SheetTable], issues: IssueCollector) -> None:

@@ -409,6 +409,15 @@ def test_warning(code: str) -> None:
     assert form.xform.startswith("<?xml")
 
 
+@pytest.mark.parametrize(("count", "codes"), [(20_000, {"missing_name"}), (20_001, {"too_many_rows"})])
+def test_survey_with_too_many_rows(count: int, codes: set[str]) -> None:
+    """Blank rows do not count. Beyond the limit, nothing else is checked."""
+    lines = ["type,name,label", *["text,,A"] * 9, "", *["text,,A"] * (count - 9)]
+    problems = rejection("\n".join(lines).encode()).problems
+    assert {problem.code for problem in problems} == codes
+    assert problems[-1].row == count + 2
+
+
 def test_ten_mistakes_are_reported_at_once() -> None:
     data = xlsx(
         {

@@ -267,7 +267,7 @@ def _create_imports() -> None:
     )
     op.create_index("ix_imports_file_id", "imports", ["file_id"])
     op.create_index("ix_imports_finished_at", "imports", ["finished_at"])
-    op.create_index("ix_imports_user_id_claimed_at", "imports", ["user_id", "claimed_at"])
+    op.create_index("ix_imports_user_id_claimed_at_finished_at", "imports", ["user_id", "claimed_at", "finished_at"])
     op.create_index("ix_imports_user_id_created_at_uid", "imports", ["user_id", "created_at", "uid"])
     _create_partial_index(
         "ix_imports_user_id_id_lease_until", "imports", ["user_id", "id", "lease_until"], "status = 'processing'"
