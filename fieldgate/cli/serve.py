@@ -6,7 +6,6 @@ import http.client
 import logging
 import os
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
@@ -36,6 +35,7 @@ from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.metrics_folder import create_metrics_folder
 from fieldgate.runtime.child_processes import GRACE_PERIOD_SECONDS, PARENT_PID_VARIABLE, RestartBackoff
 from fieldgate.runtime.process_limits import fitting_connections, limit_arenas, raise_file_limit
+from fieldgate.runtime.temporary_folder import own_temporary_folder
 from fieldgate.settings import LOOPBACK, PREFIX, Settings
 
 DEMO_USER = "demo"
@@ -88,7 +88,6 @@ def serve(
             "Other machines can reach this port. Put a proxy with TLS in front: see packaging/nginx.conf.", err=True
         )
     max_connections = _fit_connections(settings)
-    metrics_dir = create_metrics_folder()
     server = GranianServer(
         "fieldgate.app:create_app",
         factory=True,
@@ -112,11 +111,9 @@ def serve(
     )
     server.display_host = host
     server.import_workers = 0 if no_worker else import_workers
-    try:
-        with in_use(settings):
-            server.serve()
-    finally:
-        shutil.rmtree(metrics_dir, ignore_errors=True)
+    with own_temporary_folder(), in_use(settings):
+        create_metrics_folder()
+        server.serve()
 
 
 def _fit_connections(settings: Settings) -> int:

@@ -2,14 +2,17 @@
 
 import asyncio
 import logging.config
+import os
 import signal
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
 
 from fieldgate.cli.common import data_option, load_settings, open_database
 from fieldgate.metrics.access_log import logging_config
-from fieldgate.runtime.child_processes import exit_with_parent
+from fieldgate.runtime.child_processes import PARENT_PID_VARIABLE, exit_with_parent
+from fieldgate.runtime.temporary_folder import own_temporary_folder
 from fieldgate.settings import Settings
 
 
@@ -22,7 +25,8 @@ def worker(data: Path | None) -> None:
     """
     settings = load_settings(data)
     logging.config.dictConfig(logging_config(settings.log_level))
-    asyncio.run(_run_worker(settings))
+    with nullcontext() if PARENT_PID_VARIABLE in os.environ else own_temporary_folder():  # `serve` has made one
+        asyncio.run(_run_worker(settings))
 
 
 async def _run_worker(settings: Settings) -> None:

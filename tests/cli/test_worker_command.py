@@ -8,13 +8,13 @@ from pathlib import Path
 from tests.processes import FIELDGATE_COMMAND, TIMEOUT_SECONDS, children
 
 
-def start_worker(data: Path, database_url: str) -> subprocess.Popen[str]:
+def start_worker(data: Path, database_url: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [FIELDGATE_COMMAND, "worker", "--data", data],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "FIELDGATE_DATABASE_URL": database_url},
+        env={**os.environ, "FIELDGATE_DATABASE_URL": database_url, **(environment or {})},
     )
 
 
