@@ -46,8 +46,8 @@ from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, sqlite_file
+from fieldgate.db.database_readiness import DatabaseReadiness
 from fieldgate.db.one_time_keys import OneTimeKeys
-from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.db.use_lock import shared_use
 from fieldgate.events import routes as event_routes
 from fieldgate.events.export.exporter import EventExporter

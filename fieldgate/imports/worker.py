@@ -10,7 +10,7 @@ from functools import partial
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Database, DataVersions, is_unavailable, now
-from fieldgate.db.readiness import DatabaseReadiness
+from fieldgate.db.database_readiness import DatabaseReadiness
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.results import ResultWriter
 from fieldgate.imports.sandbox import runner

@@ -14,8 +14,8 @@ import fieldgate.events.tables
 import fieldgate.imports.tables
 import fieldgate.reference.tables  # noqa: F401  (they register their tables)
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, metadata
+from fieldgate.db.database_readiness import DatabaseReadiness
 from fieldgate.db.outages import Outage
-from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.db.schema import (
     REQUIRED_REVISION,
     WITHOUT_REVISION,

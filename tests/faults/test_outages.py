@@ -16,8 +16,8 @@ from sqlalchemy import make_url
 from sqlalchemy.engine import Connection
 
 from fieldgate.db import Database
+from fieldgate.db.database_readiness import DatabaseReadiness
 from fieldgate.db.outages import Outage
-from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.settings import Settings
 from tests.conftest import Service, StartService, run_service
 from tests.faults.test_database_files import FaultCaller, is_ready, outage_lines, readiness, wait_until
@@ -29,7 +29,7 @@ EVENTS = "/api/v2/event/"
 @pytest.fixture(autouse=True)
 def _probe_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Probes are made by the test, so that an outage lasts until it is looked at."""
-    monkeypatch.setattr("fieldgate.db.readiness.PROBE_SECONDS", 3600)
+    monkeypatch.setattr("fieldgate.db.database_readiness.PROBE_SECONDS", 3600)
 
 
 def monitor_of(service: Service) -> DatabaseReadiness:
@@ -122,7 +122,7 @@ async def test_service_finds_out_by_itself_that_an_outage_is_over(
     start: StartService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nobody writes meanwhile: only the probes of the monitor can find it out."""
-    monkeypatch.setattr("fieldgate.db.readiness.PROBE_SECONDS", 0.02)
+    monkeypatch.setattr("fieldgate.db.database_readiness.PROBE_SECONDS", 0.02)
     async with start() as service:
         caller = FaultCaller(service, await service.create_token(is_superuser=True))
         with pytest.MonkeyPatch.context() as patch:

@@ -32,7 +32,7 @@ from fieldgate.http.request_parsing import RequestHead, parse_request
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import User
 from fieldgate.imports.fetch.public_addresses import is_public, resolve_host
-from fieldgate.imports.fetch.safe_download import SafeDownloader
+from fieldgate.imports.fetch.ssrf_guard import SafeDownloader
 from fieldgate.imports.upload import destination_uid, looks_like_workbook
 from fieldgate.imports.xlsform import EncodedContent, FormRejected, parse_content, parse_workbook
 from fieldgate.pagination import MAX_LIMIT

@@ -12,7 +12,7 @@ from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.fetch.public_addresses import IPAddress, Resolver, is_public, resolve_host, url_error
 
 if TYPE_CHECKING:
-    from fieldgate.imports.fetch.safe_download import SafeDownloader
+    from fieldgate.imports.fetch.ssrf_guard import SafeDownloader
 
 FETCH_TIMEOUT_SECONDS = 20.0  # for name lookup, redirects and the file; shorter than the server waits when it stops
 MAX_CONCURRENT_FETCHES = 8  # per process: each may hold a whole file in memory
@@ -34,9 +34,9 @@ class URLFetcher:
         self._downloader: SafeDownloader | None = None
         if hosts:
             # Imported here: httpx takes 6 MB, and most operators list no hosts.
-            from fieldgate.imports.fetch import safe_download
+            from fieldgate.imports.fetch import ssrf_guard
 
-            self._downloader = safe_download.SafeDownloader(hosts, resolve, may_connect, ssl_context)
+            self._downloader = ssrf_guard.SafeDownloader(hosts, resolve, may_connect, ssl_context)
         self._timeout = timeout
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_FETCHES)
         self._fetches = Counter[int]()  # under way, by user

@@ -14,7 +14,7 @@ from fieldgate.errors import PayloadTooLarge, ServiceUnavailable, ValidationErro
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.imports.fetch.public_addresses import IPAddress, is_public
-from fieldgate.imports.fetch.safe_download import MAX_REDIRECTS
+from fieldgate.imports.fetch.ssrf_guard import MAX_REDIRECTS
 from fieldgate.imports.fetch.url_fetcher import MAX_CONCURRENT_FETCHES, MAX_FETCHES_PER_USER, URLFetcher
 from fieldgate.metrics.access_log import logging_config
 from tests.imports.fake_host import FakeHost, ok_response, redirect_response, serve_fake_host, status_response
