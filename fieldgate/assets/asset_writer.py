@@ -96,7 +96,7 @@ class AssetWriter:
             raise ValidationError({"clone_from": [_CONTENT_OR_CLONE]})
         if body.file is not None and (body.clone_from or body.content is not None):
             raise ValidationError({"file": [_ONE_SOURCE]})
-        await self._quota.check(user.id)
+        await self._quota.check(user.id, 0 if body.file is None else body.file.size)
         tags = parse_tags(body.tag_string or "")
         parent_uid = _asset_uid("parent", body.parent) if body.parent and body.parent.strip() else None
         if parent_uid is not None:

@@ -102,9 +102,7 @@ async def import_creation(
     digest = url_digest(body.url, options) if new_import is None else new_import.digest
     if key is not None and (first_uid := await store.find_by_idempotency_key(user.id, key, digest)):
         return _accepted_response(first_uid)
-    if await store.is_queue_full(user.id, settings.max_queued_imports):
-        message = "{count} of your files are not imported yet. Send more when some of them are."
-        raise TooManyRequests(Message(message, count=settings.max_queued_imports), RETRY_SECONDS)
+    await _check_queue(user, store, settings)
     await quota.check(user.id, 0 if new_import is None else new_import.file.size)
     if options.destination_uid is not None:
         await _check_destination(user, destination_field(body), options.destination_uid, authorizer)
@@ -144,7 +142,13 @@ async def import_detail(uid: str, caller: Caller, language: Language, store: Imp
     error_statuses=(403, 404, 409, 413, 415),
 )
 async def import_answer(
-    uid: str, user: User, language: Language, body: ImportAnswer, store: ImportStore, authorizer: AssetAuthorizer
+    uid: str,
+    user: User,
+    language: Language,
+    body: ImportAnswer,
+    store: ImportStore,
+    authorizer: AssetAuthorizer,
+    settings: Settings,
 ) -> ImportRecord:
     if await store.get_for_user(user.id, uid) is None:
         raise import_not_found(uid)
@@ -153,6 +157,7 @@ async def import_answer(
         raise ValidationError({"destination": [Message("Send either destination, or if_exists with create.")]})
     if destination is not None:
         await _check_destination(user, "destination", destination, authorizer)
+    await _check_queue(user, store, settings)
     if not await store.answer(user.id, uid, destination):
         raise Conflict(Message("This import does not ask anything."))
     record: ImportRecord = await import_detail.handler(uid, user, language, store)
@@ -177,6 +182,12 @@ async def import_rows(uid: str, caller: Caller, store: ImportStore) -> ImportRow
     if stored is None:
         raise import_not_found(uid)
     return ImportRows(sheets=msgspec.convert(stored, list[SheetExcerpt]))
+
+
+async def _check_queue(user: User, store: ImportStore, settings: Settings) -> None:
+    if await store.is_queue_full(user.id, settings.max_queued_imports):
+        message = "{count} of your files are not imported yet. Send more when some of them are."
+        raise TooManyRequests(Message(message, count=settings.max_queued_imports), RETRY_SECONDS)
 
 
 def import_not_found(uid: str) -> NotFound:

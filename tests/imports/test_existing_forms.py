@@ -5,8 +5,11 @@ from typing import Any
 import httpx
 import pytest
 
+from fieldgate.imports.worker import ImportWorker
+from fieldgate.settings import Settings
 from tests.assets.routes.test_restore import restore, versions_of
 from tests.assets.routes.test_write_routes import CONTENT, Author, author
+from tests.conftest import StartService
 from tests.imports.workbooks import SURVEY, xlsx
 
 __all__ = ["author"]
@@ -98,3 +101,15 @@ async def test_the_form_id_is_that_of_the_newest_version_and_of_the_callers_form
     assert (await author.import_workbook(book("new", "C"), if_exists="ask"))["status"] == "complete"
     other = await author.other()
     assert (await other.import_workbook(book("old", "First"), if_exists="ask"))["status"] == "complete"
+
+
+async def test_answers_do_not_exceed_the_queue(start: StartService) -> None:
+    async with start(max_queued_imports=1) as service:
+        headers = {"Authorization": f"Token {await service.create_token()}"}
+        author = Author(service, headers, ImportWorker(Settings(), service.database))
+        await author.import_workbook(book())
+        asked = await author.import_workbook(book(), if_exists="ask")
+        await author.send(book("other", "Other"))
+        assert (await answer(author, asked, if_exists="create")).status_code == 429
+        assert await author.worker.process_one()
+        assert (await answer(author, asked, if_exists="create")).status_code == 200

@@ -167,6 +167,7 @@ async def test_storage_of_a_user_is_bounded(start: StartService, database_url: s
             assert (await service.client.post(PATH, headers=headers, files=FILE)).status_code == status
         used = (await service.get(f"/api/v2/users/{username}/", headers=root)).json()["stored_bytes"]
         assert 2 * len(BOOK) < used < limit
+        assert (await service.client.post(assets, headers=headers, files=FILE)).status_code == 413
         large = {"survey": [{"type": "note", "name": f"n{number}", "label": "x" * 500} for number in range(20)]}
         refused = await service.client.patch(created.json()["url"], headers=headers, json={"content": large})
         assert (refused.status_code, "no room left" in refused.json()["detail"]) == (413, True)
