@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -14,7 +14,8 @@ from fieldgate.overload import run_in_thread
 
 CHUNK_BYTES = 256 * 1024
 MAX_SHEET_ROWS = 1_048_576  # Excel's limit for one sheet, with the header
-FIRST_YEAR = 1900  # of dates in Excel
+# Dates in Excel are numbers of days. It has none before March 1900, the end of a leap day that did not exist.
+DAY_0, ONE_DAY, FIRST_DAY = datetime(1899, 12, 30, tzinfo=UTC), timedelta(days=1), 60
 SHEET_NAME = "events"
 DATE_FORMAT, FIGURE_FORMAT = "yyyy-mm-dd hh:mm", "#,##0"
 
@@ -130,8 +131,8 @@ class EventWorkbook:
             self._sheet.write_number(self._row, place, float(text), self._figure)
         elif kind == "boolean":
             self._sheet.write_boolean(self._row, place, text == "True")
-        elif kind == "date" and (moment := datetime.fromisoformat(text)).year > FIRST_YEAR:
-            self._sheet.write_datetime(self._row, place, moment.replace(tzinfo=None), self._date)
+        elif kind == "date" and (days := (datetime.fromisoformat(text) - DAY_0) / ONE_DAY) > FIRST_DAY:
+            self._sheet.write_number(self._row, place, days, self._date)  # faster than `write_datetime`
         else:
             self._sheet.write_string(self._row, place, _no_markup(text))
 
