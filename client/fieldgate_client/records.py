@@ -155,6 +155,7 @@ class Event(msgspec.Struct, kw_only=True, gc=False):
     auto_generated_source: str | None = None
     is_featured: bool | None = None
     is_featured_region: bool | None = None
+    demo: bool | None = None  # true in invented events
     parent_event: int | None = None
     active_deployments: int | None = None
     emergency_response_contact_email: str | None = None

@@ -22,8 +22,9 @@ async def add_import(database: Database, minutes_ago: int, lease_until: str = "N
         await connection.execute(text("INSERT INTO files (id, name, data) VALUES (1, 'a', '')"))
         await connection.execute(
             text(
-                "INSERT INTO imports (uid, user_id, status, filename, file_id, name, is_library, desired_type, "
-                "messages, created_at, attempts, lease_until) VALUES ('a', -1, 'processing', 'a', 1, '', false, '', "
+                "INSERT INTO imports (uid, user_id, status, filename, file_id, name, is_library, asks_if_exists, "
+                "desired_type, messages, created_at, attempts, lease_until) "
+                "VALUES ('a', -1, 'processing', 'a', 1, '', false, false, '', "
                 f"'{{}}', {created}, 0, {lease_until})"
             )
         )

@@ -24,8 +24,11 @@ QUOTES = {
     Language.ARABIC: "«{}»",
     Language.SPANISH: "«{}»",
 }
-# Placeholders of hosts, lists, parts of words, and sentences.
-UNQUOTED = {"choices", "host", "hosts", "kind", "languages", "message", "names", "quoted", "reason", "values"}
+# Placeholders of hosts, products, lists, positions, parts of words, and sentences.
+UNQUOTED = {
+    "choices", "hint", "host", "hosts", "kind", "languages", "message", "names", "position", "product", "quoted",
+    "reason", "sheets", "values",
+}  # fmt: skip
 FIRST_ISOLATE, END_OF_ISOLATE = "\u2068", "\u2069"
 
 
