@@ -156,9 +156,11 @@ async def _validate(
     if body.countries:
         known = await reference.current()
         unknown = [code for code in body.countries if known.country_by_iso3(code.upper()) is None]
-        message = "There is no country with the code {code}. Enter three letters such as KEN."
         if unknown:
-            errors["countries"] = [Message(message, code=code[:20]) for code in unknown[:10]]
+            errors["countries"] = [
+                Message("There is no country with the code {code}. Enter three letters such as KEN.", code=code[:20])
+                for code in unknown[:10]
+            ]
     if errors:
         raise ValidationError(errors)
 

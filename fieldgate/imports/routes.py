@@ -186,8 +186,11 @@ async def import_rows(uid: str, caller: Caller, store: ImportStore) -> ImportRow
 
 async def _check_queue(user: User, store: ImportStore, settings: Settings) -> None:
     if await store.is_queue_full(user.id, settings.max_queued_imports):
-        message = "{count} of your files are not imported yet. Send more when some of them are."
-        raise TooManyRequests(Message(message, count=settings.max_queued_imports), RETRY_SECONDS)
+        message = Message(
+            "{count} of your files are not imported yet. Send more when some of them are.",
+            count=settings.max_queued_imports,
+        )
+        raise TooManyRequests(message, RETRY_SECONDS)
 
 
 def import_not_found(uid: str) -> NotFound:
