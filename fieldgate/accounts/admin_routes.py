@@ -172,7 +172,8 @@ async def _validate(
     description=Message(
         "Changes name, rights and countries, or disables or enables the account; what is left out stays. "
         "Disabling revokes tokens, sessions and one-time links of the user for good. Nobody can disable their own "
-        "account, and the last active superuser stays one. Only for superusers; rights and countries not with a token."
+        "account, and the last active superuser stays one. Only for superusers; a token cannot enable accounts or "
+        "change rights and countries."
     ),
     tag=TAG,
     no_store=True,
@@ -188,8 +189,8 @@ async def user_change(
     collections: PublicCollections,
 ) -> FullUserRecord:
     require_superuser(user)
-    if (body.is_superuser, body.is_ifrc, body.countries) != (None, None, None):
-        reject_token(user)  # rights of another account outlive a leaked token
+    if body.is_active or (body.is_superuser, body.is_ifrc, body.countries) != (None, None, None):
+        reject_token(user)  # what another account gets outlives a leaked token
     row = await find_user(username, accounts)
     await _validate({}, body, reference)
     changes = msgspec.structs.replace(

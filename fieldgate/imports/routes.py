@@ -105,7 +105,8 @@ async def import_creation(
     await _check_queue(user, store, settings)
     await quota.check(user.id, 0 if new_import is None else new_import.file.size)
     if options.destination_uid is not None:
-        await _check_destination(user, destination_field(body), options.destination_uid, authorizer)
+        owner_id = await _check_destination(user, destination_field(body), options.destination_uid, authorizer)
+        await quota.check(owner_id, 0 if new_import is None else new_import.file.size)
     if new_import is None:
         file = await fetcher.fetch(body.url, settings.max_upload, user.id)
         new_import = parse_upload(body, settings.max_upload, file)
@@ -225,11 +226,13 @@ async def _parse_upload(body: ImportRequest, max_bytes: int) -> NewImport:
     return await run_in_thread_if(is_large, parse_upload, body, max_bytes)
 
 
-async def _check_destination(user: User, field: str, uid: str, authorizer: AssetAuthorizer) -> None:
+async def _check_destination(user: User, field: str, uid: str, authorizer: AssetAuthorizer) -> int:
+    """Check that a user may import into an asset. Returns its owner, whose storage the file takes."""
     asset = await authorizer.authorize(uid, user)
     asset.require("change_asset")
     if asset.asset_type == "collection":
         raise ValidationError({field: [CANNOT_REPLACE_COLLECTION]})
+    return asset.owner_id
 
 
 OPERATIONS = (import_list, import_creation, import_detail, import_answer, import_rows)

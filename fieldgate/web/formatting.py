@@ -12,6 +12,7 @@ from fieldgate.i18n.messages import Message, translate
 MISSING = "–"  # what a table shows where there is no value
 _BYTE_UNITS = ("byte", "kilobyte", "megabyte", "gigabyte")
 _COMPACT_FROM = 1_000_000
+_LARGEST = 1e18
 MAX_CACHED_TEXTS = 4096
 
 DateValue = str | date | None  # ISO 8601 from JSON, or a date or timestamp
@@ -34,6 +35,7 @@ class Formatter:
             return MISSING
         if abs(value) < _COMPACT_FROM:
             return self.number(round(value))
+        value = max(-_LARGEST, min(value, _LARGEST))  # larger ones are mistakes, and Babel cannot write them
         return numbers.format_compact_decimal(value, format_type="long", locale=self._locale, fraction_digits=1)
 
     def money(self, value: float | None) -> str:

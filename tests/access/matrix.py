@@ -460,7 +460,7 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "user_detail": get("/api/v2/users/AnonymousUser/"),
     "user_creation": {"with a password": _user_creation, "with a token": _user_creation_with_token},
     "user_change": {
-        "another user": on_new_user("PATCH", json={"is_active": True}),
+        "another user": on_new_user("PATCH", json={"is_active": False}),
         "another user's rights, with a password": on_new_user("PATCH", has_password=True, json={"is_ifrc": True}),
         "another user's rights, with a token": on_new_user("PATCH", json={"is_ifrc": True}),
     },

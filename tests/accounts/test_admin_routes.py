@@ -190,7 +190,7 @@ async def test_last_active_superuser_stays_one(admin: Admin) -> None:
 async def test_tokens_give_no_rights(admin: Admin) -> None:
     """Rights that a leaked token gave to another account would outlive it."""
     headers = admin.root.headers
-    for changes in ({"is_superuser": True}, {"is_ifrc": True}, {"countries": ["KEN"]}):
+    for changes in ({"is_superuser": True}, {"is_ifrc": True}, {"countries": ["KEN"]}, {"is_active": True}):
         refused = await admin.service.request("PATCH", f"{PATH}amina/", json=changes, headers=headers)
         assert refused.status_code == 403
     named = await admin.service.request("PATCH", f"{PATH}amina/", json={"first_name": "Zoë"}, headers=headers)

@@ -172,6 +172,8 @@ async def test_storage_of_a_user_is_bounded(start: StartService, database_url: s
         refused = await service.client.patch(created.json()["url"], headers=headers, json={"content": large})
         assert (refused.status_code, "no room left" in refused.json()["detail"]) == (413, True)
         assert (await service.client.post(PATH, headers=others, files=FILE)).status_code == 201
+        into = {"destination": created.json()["url"]}  # an editor cannot fill the storage of the owner
+        assert (await service.client.post(PATH, headers=root, files=FILE, data=into)).status_code == 413
         assert (await service.get(PATH, headers=headers)).json()["count"] == 2
 
 

@@ -27,6 +27,12 @@ def test_money(language: str, small: str, large: str) -> None:
     assert shown == [small, large]
 
 
+@pytest.mark.parametrize("language", Language)
+def test_amounts_of_any_size_are_written(language: Language) -> None:
+    """An amount from another server must not take a page down."""
+    assert Formatter(language).money(1e308) == Formatter(language).money(1e18)
+
+
 def test_colon_of_a_label() -> None:
     assert Formatter(Language.FRENCH).labelled("Mots", "crue") == "Mots\u00a0: crue"
     assert Formatter(Language.SPANISH).labelled("Palabras", "crecida") == "Palabras: crecida"

@@ -183,7 +183,7 @@ def record_id(by_language: RecordByLanguage) -> int:
 
 def valid_id(record: Record) -> int | None:
     id_ = record.get("id")
-    return id_ if isinstance(id_, int) and 0 <= id_ <= MAX_ID else None
+    return id_ if type(id_) is int and 0 <= id_ <= MAX_ID else None  # not a bool
 
 
 def _group_by_id(lists: Mapping[Language, Iterable[Record]]) -> dict[int, RecordByLanguage]:

@@ -92,6 +92,8 @@ def _convert(value: Any, field: _Field) -> Any:
             return parse_timestamp(value)
         if field.is_nested:
             value = _parse_nested_json(value)
+    if isinstance(value, list) and any(isinstance(each, str) and "\0" in each for each in value):
+        raise ValueError(NULL_CHARACTERS)
     converted = msgspec.convert(value, field.target, strict=False)
     if field.check:
         field.check(converted)

@@ -14,7 +14,7 @@ from tests.processes import ServerProcess, children, descendants, wait_for_exit
 
 PATH = "/api/v2/assets/"
 ROW: dict[str, Any] = {"type": "text", "name": "name", "label": ["What is your name?"]}
-SLOW_ROWS = 40_000  # several seconds to check
+SLOW_ROWS = 19_000  # more than a second to check
 
 
 def form(count: int = 1, **cells: Any) -> dict[str, Any]:

@@ -247,3 +247,9 @@ async def test_pages_are_stored_before_the_next_is_requested(
         async with RemoteServer(server.base_url, TOKEN) as remote:
             await target._synchronizer(remote, lambda each, _: done.append(each)).run()
         assert (early, done[:4], done[-1]) == ([], [10, 20, 30, 35], 90)
+
+
+@pytest.mark.parametrize(("id_", "expected"), [(7, 7), (True, None), ("7", None), (-1, None), (None, None)])
+def test_ids_are_numbers(id_: object, expected: int | None) -> None:
+    """`true` would be stored as a word, and the next run could not read it."""
+    assert page_reader.valid_id({"id": id_}) == expected

@@ -25,7 +25,15 @@ def test_every_operation_is_documented() -> None:
     assert described == {(each.route.path, each.route.method) for each in operations() if each.description.in_schema}
     hidden = {each.route.path for each in operations() if not each.description.in_schema}
     pages = {"/account/", "/invitation/{secret}/"}
-    pages |= {"/", "/login/", "/logout/", "/language/{code}/", "/favicon.ico", "/static/{release}/{name}"}
+    pages |= {
+        "/",
+        "/login/",
+        "/logout/",
+        "/docs/{name}/",
+        "/language/{code}/",
+        "/favicon.ico",
+        "/static/{release}/{name}",
+    }
     other_paths = {f"/api/v2/assets/{{uid}}/{{name}}.{suffix}" for suffix in ("xls", "xlsx", "xml")}
     assert hidden == pages | other_paths
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Meta
 
 from fieldgate.errors import ValidationError
-from fieldgate.http.request.validation import field_names, parse_struct
+from fieldgate.http.request.validation import NULL_CHARACTERS, field_names, parse_struct
 from fieldgate.i18n.messages import Message
 
 
@@ -189,3 +189,14 @@ def test_fast_and_slow_list_parsing_agree(text: str) -> None:
     alone = [read(f"{member} ") for member in members]
     expected = None if None in alone else tuple(number for each in alone for number in each or ())
     assert read(text) == expected
+
+
+def test_null_characters_in_lists() -> None:
+    """PostgreSQL cannot store them, so a statement with one would fail there."""
+
+    class Names(msgspec.Struct):
+        names: list[str]
+
+    with pytest.raises(ValidationError) as refused:
+        parse_struct(Names, {"names": ["a", "b\0"]})
+    assert refused.value.fields == {"names": [NULL_CHARACTERS]}
