@@ -176,8 +176,14 @@ def _read_fields(headers: dict[bytes, bytes], data: bytes, encoded: frozenset[st
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": data, "more_body": False}
 
-    limit = body_parsing.BodyLimit(max_bytes=len(data) + 1)
-    return asyncio.run(IncomingBody(receive, headers).read_fields(limit, encoded))
+    async def read() -> dict[str, Any]:
+        body = IncomingBody(receive, headers)
+        try:
+            return await body.read_fields(body_parsing.BodyLimit(max_bytes=len(data) + 1), encoded)
+        finally:
+            await body.close()
+
+    return asyncio.run(read())
 
 
 def parse_json(data: bytes) -> None:
