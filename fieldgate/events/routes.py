@@ -27,7 +27,7 @@ from fieldgate.http.injection import ClientAddress, SeenVersions
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, VersionedRecord, delete, get, get_list, put, raw
-from fieldgate.http.pagination import parse_integer
+from fieldgate.http.pagination_links import parse_integer
 from fieldgate.http.request.body_parsing import JSONObject
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.http.response.responses import NO_STORE, Response

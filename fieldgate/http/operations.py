@@ -18,7 +18,7 @@ import msgspec
 
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
-from fieldgate.http.pagination import PAGING_PARAMETERS
+from fieldgate.http.pagination_links import PAGING_PARAMETERS
 from fieldgate.http.request.body_parsing import (
     BODY_MEDIA_TYPES,
     DEFAULT_MAX_BODY_BYTES,

@@ -16,7 +16,7 @@ from fieldgate.http import dry_run
 from fieldgate.http.links import quote_path
 from fieldgate.http.negotiation import Format, choose_format, negotiate, negotiate_encoding, prefers_bytes
 from fieldgate.http.operations import Operation, ResponseKind
-from fieldgate.http.pagination import parse_page
+from fieldgate.http.pagination_links import parse_page
 from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request.validation import NULL_CHARACTERS, parse_struct
 from fieldgate.i18n.languages import Language

@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 
 from fieldgate.assets.tables import files, versions
 from fieldgate.db import Database, DataVersions, PreparedPage, PreparedQuery, new_uid, now
-from fieldgate.imports.claim_sql import ClaimQueries
+from fieldgate.imports.leases import ClaimQueries
 from fieldgate.imports.tables import imports
 from fieldgate.imports.upload import IdempotencyKeyReused, NewImport
 from fieldgate.pagination import PageRequest

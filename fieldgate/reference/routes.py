@@ -6,7 +6,7 @@ import msgspec
 
 from fieldgate.errors import NotFound
 from fieldgate.http.operations import get, get_list
-from fieldgate.http.pagination import parse_integer
+from fieldgate.http.pagination_links import parse_integer
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.pagination import ListResult, PageRequest

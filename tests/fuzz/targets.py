@@ -23,7 +23,7 @@ from fieldgate.events.ingest import file_loader
 from fieldgate.http import request_parsing
 from fieldgate.http.negotiation import Format, choose_format, negotiate, negotiate_encoding, prefers_bytes
 from fieldgate.http.operations import Operation
-from fieldgate.http.pagination import MAX_OFFSET
+from fieldgate.http.pagination_links import MAX_OFFSET
 from fieldgate.http.request import authentication, body_parsing
 from fieldgate.http.request.authentication import SESSION_COOKIE, authenticate
 from fieldgate.http.request.hosts import FORWARDED_HEADERS, BaseURL, HostPolicy

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fieldgate.errors import ValidationError
 from fieldgate.http.operations import Operation, get_list
-from fieldgate.http.pagination import MAX_OFFSET, page_links, parse_page
+from fieldgate.http.pagination_links import MAX_OFFSET, page_links, parse_page
 from fieldgate.i18n.messages import Message
 from fieldgate.pagination import DEFAULT_LIMIT, MAX_LIMIT, ListResult, PageRequest
 from tests.conftest import BASE_URL, Service, StartService

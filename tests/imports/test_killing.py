@@ -40,7 +40,7 @@ SELF_KILLING_WORKER = """
 import asyncio, os, signal, sys
 from multiprocessing.context import ForkServerProcess
 from fieldgate.db import Database
-from fieldgate.imports.claim_sql import ClaimQueries
+from fieldgate.imports.leases import ClaimQueries
 from fieldgate.imports.sandbox import runner
 from fieldgate.imports.results import ResultWriter
 from fieldgate.imports.store import ImportStore

@@ -13,7 +13,7 @@ from fieldgate.events.export.filter_words import ascii_file_name, file_name, fil
 from fieldgate.events.search.filters import EventFilters, check_filters
 from fieldgate.http.links import encode_query
 from fieldgate.http.negotiation import Format
-from fieldgate.http.pagination import PAGING_PARAMETERS
+from fieldgate.http.pagination_links import PAGING_PARAMETERS
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.http.response.attachment import attachment
 from fieldgate.i18n.languages import Language

@@ -33,7 +33,7 @@ from fieldgate.events.ingest.value_parsers import (
     text_parser,
 )
 from fieldgate.events.model import Event, EventLink, FieldReport, Visibility
-from fieldgate.http.pagination import parse_integer
+from fieldgate.http.pagination_links import parse_integer
 from fieldgate.http.request.validation import parse_timestamp
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import LocalizedText

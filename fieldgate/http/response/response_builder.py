@@ -12,7 +12,7 @@ from fieldgate.http import links
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation import Format, choose_format
 from fieldgate.http.operations import JSON_OR_HTML, Created, Operation, PreviewResult, VersionedRecord
-from fieldgate.http.pagination import encode_envelope, encode_records, page_links
+from fieldgate.http.pagination_links import encode_envelope, encode_records, page_links
 from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request_parsing import ParsedRequest, parse_query, to_header_value
 from fieldgate.http.response import responses

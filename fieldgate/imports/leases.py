@@ -1,4 +1,4 @@
-"""Statements that workers use to take imports from the queue, compiled once."""
+"""Leases of imports: the statements with which workers claim imports from the queue. They are compiled once."""
 
 from collections.abc import Iterable
 from datetime import timedelta
