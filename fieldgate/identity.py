@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import secrets
+from collections.abc import Mapping
 from enum import Enum
 
 import msgspec
@@ -19,6 +20,23 @@ class AuthMethod(Enum):
     SESSION = "session"
 
 
+class Origin(msgspec.Struct, frozen=True):
+    """Where a request came from, for the log. Only what is logged is decoded."""
+
+    address: str = ""
+    headers: Mapping[bytes, bytes] = {}
+    raw_request_id: bytes = b""
+
+    @property
+    def source(self) -> str:
+        """The program of the caller, as it names itself."""
+        return self.headers.get(b"user-agent", b"").decode("latin-1")
+
+    @property
+    def request_id(self) -> str:
+        return self.raw_request_id.decode("latin-1")
+
+
 class Caller(msgspec.Struct, frozen=True):
     """Who makes the request. `id` is None for anonymous callers."""
 
@@ -29,6 +47,9 @@ class Caller(msgspec.Struct, frozen=True):
     countries: tuple[str, ...] = ()
     auth_method: AuthMethod = AuthMethod.NONE
     secret: str = ""
+    uid: str = ""
+    credential: str = ""  # for the log: session, password, command, or the name of a token
+    origin: Origin = Origin()
 
     @property
     def is_anonymous(self) -> bool:
@@ -61,6 +82,7 @@ class User(Caller, frozen=True):
 
 
 ANONYMOUS = Caller()
+OPERATOR = Caller(credential="command")  # of the command line
 
 
 def csrf_token(session: str) -> str:

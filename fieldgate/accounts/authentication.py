@@ -60,6 +60,8 @@ class AccountAuthenticator:
             is_ifrc=row.is_ifrc,
             countries=tuple(row.countries),
             auth_method=AuthMethod.PASSWORD,
+            uid=row.uid,
+            credential=AuthMethod.PASSWORD.value,
         )
 
     async def verify_password(self, username: str, password: str, client: str) -> Row[Any]:

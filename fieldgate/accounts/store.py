@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, tokens, users
-from fieldgate.db import CommitCache, Database, DataVersions, PreparedQuery, RowPage, Timestamp, now, paginate
+from fieldgate.db import CommitCache, Database, DataVersions, PreparedQuery, RowPage, Timestamp, new_uid, now, paginate
 from fieldgate.errors import Unauthorized
 from fieldgate.identity import AuthMethod, User
 from fieldgate.pagination import PageRequest
@@ -98,6 +98,9 @@ class AccountStore:
                 tokens.c.last_used_at,
                 tokens.c.expires_at,
                 tokens.c.issued_by,
+                tokens.c.name,
+                tokens.c.prefix,
+                users.c.uid,
             )
             .join_from(tokens, users)
             .where(
@@ -113,7 +116,9 @@ class AccountStore:
     async def create_user(self, new: NewUser) -> int:
         """Create a user and return its ID. Raises `UsernameTaken`."""
         values = {**msgspec.structs.asdict(new), "countries": list(new.countries)}
-        insert = users.insert().values(**values, username_key=username_key(new.username), created_at=now())
+        insert = users.insert().values(
+            **values, uid=new_uid("u"), username_key=username_key(new.username), created_at=now()
+        )
         try:
             async with self._database.transaction() as connection:
                 result = await connection.execute(insert.returning(users.c.id))
@@ -316,23 +321,37 @@ class AccountStore:
         user = holder.user
         if user.auth_method is not auth_method or (holder.expires is not None and holder.expires <= time):
             return None
-        with_secret = User(
-            user.id, user.username, user.is_superuser, user.is_ifrc, user.countries, auth_method, secret=token
-        )
+        with_secret = msgspec.structs.replace(user, secret=token)
         return TokenHolder(with_secret, holder.token_id, holder.last_used, holder.expires)
 
     async def _read_token_holder(self, digest: bytes, time: datetime) -> TokenHolder | None:
         row = await self._find_token.first(hash=digest, now=Timestamp.pack(time))
         if row is None:
             return None
-        user_id, username, is_superuser, is_ifrc, countries, token_id, last_used, expires, issued_by = row
+        (
+            user_id,
+            username,
+            is_superuser,
+            is_ifrc,
+            countries,
+            token_id,
+            last_used,
+            expires,
+            issued_by,
+            name,
+            prefix,
+            uid,
+        ) = row
+        is_session = issued_by == IssuedBy.SESSION.value
         user = User(
             id=user_id,
             username=username,
             is_superuser=bool(is_superuser),
             is_ifrc=bool(is_ifrc),
             countries=tuple(msgspec.json.decode(countries)),
-            auth_method=AuthMethod.SESSION if issued_by == IssuedBy.SESSION.value else AuthMethod.TOKEN,
+            auth_method=AuthMethod.SESSION if is_session else AuthMethod.TOKEN,
+            uid=uid,
+            credential=AuthMethod.SESSION.value if is_session else name or prefix,
         )
         return TokenHolder(
             user,

@@ -12,6 +12,7 @@ users = Table(
     "users",
     metadata,
     Column("id", Integer, primary_key=True),
+    Column("uid", String(22), nullable=False, unique=True),
     Column("username", String(150), nullable=False),
     # Usernames are compared in this form, without regard to case.
     Column("username_key", String(150), nullable=False, unique=True),

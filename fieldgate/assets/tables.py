@@ -31,7 +31,7 @@ assets = Table(
     Column("id", Integer, primary_key=True),
     Column("uid", String(22), nullable=False, unique=True),
     Column("owner_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
-    Column("parent_id", ForeignKey("assets.id", ondelete="CASCADE")),
+    Column("parent_id", ForeignKey("assets.id", ondelete="SET NULL")),
     Column("asset_type", String(20), nullable=False),
     Column("name", String(255), nullable=False),
     Column("name_key", Text, nullable=False, server_default=""),  # for search and sort order
@@ -46,8 +46,12 @@ assets = Table(
     Column("deployed_version_uid", String(22)),
     Column("deployed_at", Timestamp),
     Column("deployment_active", Boolean),  # false: archived
+    # In the trash. An asset outside the trash is never in a collection that is in it.
+    Column("deleted_at", Timestamp),
+    Column("deleted_by", Integer),  # a user
     Index(None, "owner_id", "modified_at"),
     Index(None, "parent_id"),  # of assets in a collection: most are in none
+    Index(None, "deleted_at"),  # of assets in the trash
     sqlite_autoincrement=True,
 )
 
@@ -83,8 +87,10 @@ assignments = Table(
     Column("is_denied", Boolean, nullable=False),
     Column("filters", JSON),  # of partial_submissions, by permission
     Column("created_at", Timestamp, nullable=False),
+    Column("expires_at", Timestamp),  # from then on nothing is granted
     UniqueConstraint("asset_id", "user_id", "permission"),
     Index(None, "user_id", "permission", "asset_id"),  # for lists of visible assets
+    Index(None, "expires_at"),  # of those that end
     sqlite_autoincrement=True,
 )
 

@@ -12,7 +12,7 @@ _BIASED_BYTES = bytes(range(_UNBIASED_LIMIT, 256))
 
 
 def new_uid(kind: str) -> str:
-    """Return a new uid with 122 random bits. Kinds: `a` asset, `i` import, `p` assignment, `v` version."""
+    """Return a new uid with 122 random bits. Kinds: `a` asset, `i` import, `p` assignment, `u` user, `v` version."""
     return new_uids(kind, 1)[0]
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, insert
+from sqlalchemy import Column, ColumnElement, Table, insert
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Connection
 from sqlalchemy.engine.interfaces import Dialect
@@ -49,8 +49,9 @@ def upsert(
     table: Table,
     update: Mapping[str, Any] | None = None,
     where: ColumnElement[bool] | None = None,
+    key: Column[Any] | None = None,
 ) -> Any:
-    """Build an INSERT that updates the row if its primary key exists.
+    """Build an INSERT that updates the row if its primary key exists, or its `key`.
 
     By default all other columns are replaced; `update` names the columns to set instead, as expressions.
     With `where`, only an existing row that matches is updated.
@@ -58,7 +59,8 @@ def upsert(
     statement = _insert(dialect, table)
     if update is None:
         update = {column.name: statement.excluded[column.name] for column in table.c if not column.primary_key}
-    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=update, where=where)
+    elements = list(table.primary_key) if key is None else [key]
+    return statement.on_conflict_do_update(index_elements=elements, set_=update, where=where)
 
 
 def insert_missing(dialect: Dialect, table: Table) -> Any:

@@ -50,7 +50,7 @@ from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_builder import ErrorContext, PageRenderer, ResponseBuilder, wants_error_page
 from fieldgate.http.response.responses import Response, ResponseCache
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import ANONYMOUS, Caller
+from fieldgate.identity import ANONYMOUS, Caller, Origin
 from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.overload import MAX_WHOLE_BYTES, NoProgress, Overload, caller_key
 from fieldgate.pagination import ListResult, PageRequest
@@ -339,12 +339,15 @@ class Endpoint:
         if has_secret:
             limiter.check_credentials(address, credentials)
         try:
-            request.caller = await authenticate(headers, address, self._app_context.authenticator)
+            caller = await authenticate(headers, address, self._app_context.authenticator)
         except Unauthorized:
             limiter.record_credentials(address, credentials, is_valid=False)
             raise
+        if not caller.is_anonymous:
+            origin = Origin(address, headers, request.request_id)
+            request.caller = msgspec.structs.replace(caller, origin=origin)
         if has_secret:
-            limiter.record_credentials(address, credentials, is_valid=not request.caller.is_anonymous)
+            limiter.record_credentials(address, credentials, is_valid=not caller.is_anonymous)
         self._count_request(request)
 
     async def _check_credentials_again(self, request: Request) -> None:

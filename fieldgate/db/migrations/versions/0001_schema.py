@@ -29,6 +29,7 @@ NOTHING = dict.fromkeys(LANGUAGES, "")
 
 def upgrade() -> None:
     _create_data_versions()
+    _create_log()
     _create_accounts()
     _create_assets()
     _create_imports()
@@ -59,10 +60,53 @@ def _create_data_versions() -> None:
     op.bulk_insert(changes, [{"topic": "events", "version": 0}, {"topic": "identity", "version": secrets.randbits(62)}])
 
 
+def _create_log() -> None:
+    op.create_table(
+        "log",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("made_at", sa.BigInteger(), nullable=False),
+        sa.Column("log_type", sa.String(20), nullable=False),
+        sa.Column("action", sa.String(40), nullable=False),
+        sa.Column("user_id", sa.Integer()),
+        sa.Column("user_uid", sa.String(22), nullable=False),
+        sa.Column("username", sa.String(150), nullable=False),
+        sa.Column("credential", sa.String(120), nullable=False),
+        sa.Column("ip_address", sa.String(45), nullable=False),
+        sa.Column("source", sa.String(200), nullable=False),
+        sa.Column("request_id", sa.String(64), nullable=False),
+        sa.Column("model_name", sa.String(20), nullable=False),
+        sa.Column("object_uid", sa.String(150), nullable=False),
+        sa.Column("object_name", sa.String(255), nullable=False),
+        sa.Column("subject_id", sa.Integer()),
+        sa.Column("subject_uid", sa.String(22), nullable=False),
+        sa.Column("subject_name", sa.String(150), nullable=False),
+        sa.Column("owner_id", sa.Integer()),
+        sa.Column("details", sa.JSON(), nullable=False),
+        sa.Column("effect_count", sa.Integer(), nullable=False),
+        sa.Column("times", sa.Integer(), nullable=False),
+        sa.Column("minute_key", sa.String(300)),
+        sa.PrimaryKeyConstraint("id", name="pk_log"),
+        sa.UniqueConstraint("minute_key", name="uq_log_minute_key"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_log_log_type_id", "log", ["log_type", "id"])
+    op.create_index("ix_log_object_uid_id", "log", ["object_uid", "id"])
+    op.create_index("ix_log_user_id_id", "log", ["user_id", "id"])
+    op.create_table(
+        "log_counts",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("log_type", sa.String(20), nullable=False),
+        sa.Column("entries", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_log_counts"),
+        sqlite_autoincrement=True,
+    )
+
+
 def _create_accounts() -> None:
     op.create_table(
         "users",
         sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("uid", sa.String(22), nullable=False),
         sa.Column("username", sa.String(150), nullable=False),
         sa.Column("username_key", sa.String(150), nullable=False),
         sa.Column("password_hash", sa.String(255), nullable=False),
@@ -76,6 +120,7 @@ def _create_accounts() -> None:
         sa.Column("disabled_at", sa.BigInteger()),
         sa.Column("last_login_at", sa.BigInteger()),
         sa.PrimaryKeyConstraint("id", name="pk_users"),
+        sa.UniqueConstraint("uid", name="uq_users_uid"),
         sa.UniqueConstraint("username_key", name="uq_users_username_key"),
         sqlite_autoincrement=True,
     )
@@ -119,9 +164,9 @@ def _create_accounts() -> None:
     )
     op.execute(
         sa.text(
-            "INSERT INTO users (id, username, username_key, password_hash, first_name, last_name, is_superuser, "
-            "is_ifrc, is_demo, countries, created_at) VALUES (:id, 'AnonymousUser', 'anonymoususer', '', '', '', "
-            "false, false, false, '[]', 0)"
+            "INSERT INTO users (id, uid, username, username_key, password_hash, first_name, last_name, is_superuser, "
+            "is_ifrc, is_demo, countries, created_at) VALUES (:id, 'uAnonymousUser', "
+            "'AnonymousUser', 'anonymoususer', '', '', '', false, false, false, '[]', 0)"
         ).bindparams(id=THE_PUBLIC)
     )
 
@@ -154,8 +199,10 @@ def _create_assets() -> None:
         sa.Column("deployed_version_uid", sa.String(22)),
         sa.Column("deployed_at", sa.BigInteger()),
         sa.Column("deployment_active", sa.Boolean()),
+        sa.Column("deleted_at", sa.BigInteger()),
+        sa.Column("deleted_by", sa.Integer()),
         sa.ForeignKeyConstraint(["owner_id"], ["users.id"], name="fk_assets_owner_id_users", ondelete="CASCADE"),
-        sa.ForeignKeyConstraint(["parent_id"], ["assets.id"], name="fk_assets_parent_id_assets", ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["parent_id"], ["assets.id"], name="fk_assets_parent_id_assets", ondelete="SET NULL"),
         sa.PrimaryKeyConstraint("id", name="pk_assets"),
         sa.UniqueConstraint("uid", name="uq_assets_uid"),
         sqlite_autoincrement=True,
@@ -163,6 +210,7 @@ def _create_assets() -> None:
     op.create_index("ix_assets_owner_id_modified_at", "assets", ["owner_id", "modified_at"])
     # Most assets are in no collection. If the index had them, SQLite would expect half of all assets in each.
     _create_partial_index("ix_assets_parent_id", "assets", ["parent_id"], "parent_id IS NOT NULL")
+    _create_partial_index("ix_assets_deleted_at", "assets", ["deleted_at"], "deleted_at IS NOT NULL")
     op.create_table(
         "asset_versions",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -197,6 +245,7 @@ def _create_assets() -> None:
         sa.Column("is_denied", sa.Boolean(), nullable=False),
         sa.Column("filters", sa.JSON()),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("expires_at", sa.BigInteger()),
         sa.ForeignKeyConstraint(["asset_id"], ["assets.id"], name="fk_assignments_asset_id_assets", ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_assignments_user_id_users", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name="pk_assignments"),
@@ -205,6 +254,7 @@ def _create_assets() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("ix_assignments_user_id_permission_asset_id", "assignments", ["user_id", "permission", "asset_id"])
+    _create_partial_index("ix_assignments_expires_at", "assignments", ["expires_at"], "expires_at IS NOT NULL")
     op.create_table(
         "assignment_history",
         sa.Column("id", sa.Integer(), nullable=False),

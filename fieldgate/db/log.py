@@ -1,0 +1,231 @@
+"""The log: who did what, on what, when, from where. It is written in the transaction of the change.
+
+    await write_log(connection, user, LogEntry(log_type=PROJECT, action="delete", object=LogObject("asset", uid, name)))
+    write_log_sync(connection, user, entries)  # in functions passed to `Database.write`
+    await count_in_log(database, user, entry)  # downloads and logins: one row per minute, whose count rises
+
+Entries are never changed or deleted one by one. They have no foreign keys, and names are copied: an entry can be read
+after the user and the object are gone. When an account is deleted, `blank_names` removes the copied names of its user.
+Never in an entry: passwords, tokens, contents of forms.
+
+The number of entries of each type is kept in `log_counts`, so that the newest page of a long log is as fast as that of
+a short one.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import JSON, Column, Index, Integer, String, Table, bindparam, func, select
+from sqlalchemy.engine import Connection
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fieldgate.db.database import Database
+from fieldgate.db.outages import is_unavailable
+from fieldgate.db.tables import Timestamp, metadata, now
+from fieldgate.db.upsert import insert_rows_sync, upsert
+from fieldgate.identity import Caller
+
+ACCESS, PROJECT, USERS, EVENTS = "access", "project-history", "user-management", "event-management"
+LOG_TYPES = (ACCESS, PROJECT, USERS, EVENTS)
+PURGE_BATCH = 500  # entries deleted in one transaction
+
+logger = logging.getLogger(__name__)
+
+log = Table(
+    "log",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("made_at", Timestamp, nullable=False),
+    Column("log_type", String(20), nullable=False),
+    Column("action", String(40), nullable=False),
+    # Who. Null and empty for a failed login, whose `username` is the one that was tried.
+    Column("user_id", Integer),
+    Column("user_uid", String(22), nullable=False),
+    Column("username", String(150), nullable=False),
+    Column("credential", String(120), nullable=False),  # session, password, command, or the name of a token
+    Column("ip_address", String(45), nullable=False),
+    Column("source", String(200), nullable=False),  # the program, as it names itself
+    Column("request_id", String(64), nullable=False),
+    # On what.
+    Column("model_name", String(20), nullable=False),  # asset, user, token, event
+    Column("object_uid", String(150), nullable=False),
+    Column("object_name", String(255), nullable=False),
+    # The user whom the entry is about, if it is about one: who got a permission, whose account was changed.
+    Column("subject_id", Integer),
+    Column("subject_uid", String(22), nullable=False),
+    Column("subject_name", String(150), nullable=False),
+    Column("owner_id", Integer),  # of the asset
+    Column("details", JSON, nullable=False),
+    Column("effect_count", Integer, nullable=False),  # of a change of permissions: effects in `details`
+    Column("times", Integer, nullable=False),  # how often within a minute
+    Column("minute_key", String(300), unique=True),  # of entries that are counted: who, what, and the minute
+    Index(None, "log_type", "id"),
+    Index(None, "object_uid", "id"),
+    Index(None, "user_id", "id"),
+    sqlite_autoincrement=True,
+)
+
+# Entries by type. A type can have several rows: on PostgreSQL, a writer takes one that nobody has locked.
+log_counts = Table(
+    "log_counts",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("log_type", String(20), nullable=False),
+    Column("entries", Integer, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+
+class LogUser(msgspec.Struct, frozen=True):
+    """A user in an entry."""
+
+    id: int
+    uid: str
+    username: str
+
+
+class LogObject(msgspec.Struct, frozen=True):
+    """What was changed. The owner is that of an asset."""
+
+    model_name: str
+    uid: str
+    name: str = ""
+    owner_id: int | None = None
+
+
+class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done. Who did it and from where is in the caller's `origin`."""
+
+    log_type: str
+    action: str
+    object: LogObject
+    subject: LogUser | None = None
+    details: Mapping[str, Any] = {}
+    effect_count: int = 0
+
+
+async def write_log(connection: AsyncConnection, by: Caller, *entries: LogEntry) -> None:
+    """Add entries in the transaction of the change."""
+    await connection.run_sync(write_log_sync, by, entries)
+
+
+def write_log_sync(connection: Connection, by: Caller, entries: Iterable[LogEntry]) -> None:
+    """The same for functions passed to `Database.write`."""
+    timestamp = Timestamp.pack(now())
+    rows = [_row(entry, by, timestamp) for entry in entries]
+    insert_rows_sync(connection, log, rows)
+    _add_to_counts(connection, Counter(str(row["log_type"]) for row in rows))
+
+
+async def count_in_log(database: Database, by: Caller, entry: LogEntry) -> None:
+    """Add an entry, or raise the count of the one of the same minute. If that fails, the caller's work goes on."""
+    try:
+        await database.write(lambda connection: _count_entry(connection, by, entry))
+    except Exception as error:
+        if not is_unavailable(error):  # an outage is logged once, by the requests that need the database
+            logger.exception("could not write an entry of the log")
+
+
+def _count_entry(connection: Connection, by: Caller, entry: LogEntry) -> None:
+    timestamp = now()
+    who = by.origin.address if by.id is None else str(by.id)
+    parts = (who, by.username if by.id is None else "", entry.action, entry.object.model_name, entry.object.uid)
+    key = " ".join((f"{timestamp:%Y-%m-%dT%H:%M}", *parts))[:300]
+    raised = log.update().where(log.c.minute_key == key).values(times=log.c.times + 1)
+    if connection.execute(raised).rowcount:
+        return
+    row = _row(entry, by, Timestamp.pack(timestamp))
+    values = row | {"made_at": timestamp, "details": dict(entry.details), "minute_key": key}
+    # Another process may have added it since.
+    added = upsert(connection.dialect, log, {"times": log.c.times + 1}, key=log.c.minute_key).returning(log.c.times)
+    if connection.execute(added, values).scalar_one() == 1:
+        _add_to_counts(connection, {entry.log_type: 1})
+
+
+def _row(entry: LogEntry, by: Caller, timestamp: int) -> dict[str, object]:
+    """The values as the drivers take them."""
+    changed, about, origin = entry.object, entry.subject, by.origin
+    return {
+        "made_at": timestamp,
+        "log_type": entry.log_type,
+        "action": entry.action,
+        "user_id": by.id,
+        "user_uid": by.uid,
+        "username": by.username[:150],
+        "credential": by.credential[:120],
+        "ip_address": origin.address[:45],
+        "source": origin.source[:200],
+        "request_id": origin.request_id[:64],
+        "model_name": changed.model_name,
+        "object_uid": changed.uid,
+        "object_name": changed.name[:255],
+        "subject_id": None if about is None else about.id,
+        "subject_uid": "" if about is None else about.uid,
+        "subject_name": "" if about is None else about.username,
+        "owner_id": changed.owner_id,
+        "details": msgspec.json.encode(entry.details).decode(),
+        "effect_count": entry.effect_count,
+        "times": 1,
+        "minute_key": None,
+    }
+
+
+# The number of entries
+
+
+_FREE_ROW = (
+    select(log_counts.c.id)
+    .where(log_counts.c.log_type == bindparam("of_type"))
+    .order_by(log_counts.c.id)
+    .limit(1)
+    .with_for_update(skip_locked=True)  # no writer waits for another one
+)
+_RAISE_COUNT = (
+    log_counts.update()
+    .where(log_counts.c.id == _FREE_ROW.scalar_subquery())
+    .values(entries=log_counts.c.entries + bindparam("more"))
+)
+
+
+def _add_to_counts(connection: Connection, added: Mapping[str, int]) -> None:
+    for log_type, more in added.items():
+        if not connection.execute(_RAISE_COUNT, {"of_type": log_type, "more": more}).rowcount:
+            connection.execute(log_counts.insert().values(log_type=log_type, entries=more))
+
+
+async def count_entries(connection: AsyncConnection, log_types: Sequence[str]) -> int:
+    """Return how many entries of these types there are."""
+    total = select(func.sum(log_counts.c.entries)).where(log_counts.c.log_type.in_(log_types))
+    return int((await connection.execute(total)).scalar() or 0)
+
+
+# Removal of old entries, and of the names of a user who left
+
+
+async def purge_log(database: Database, before: datetime) -> int:
+    """Delete entries that were made before a time, in small transactions. Return their number."""
+    # Of the first ones by id: a search by time would read the whole log to find that nothing is left.
+    first = select(log.c.id, log.c.made_at).order_by(log.c.id).limit(PURGE_BATCH).subquery()
+    oldest = select(first.c.id).where(first.c.made_at < before)
+
+    def purge(connection: Connection) -> int:
+        deleted = connection.execute(log.delete().where(log.c.id.in_(oldest)).returning(log.c.log_type)).scalars()
+        by_type = Counter(deleted)
+        _add_to_counts(connection, {log_type: -count for log_type, count in by_type.items()})
+        return by_type.total()
+
+    total = 0
+    while deleted := await database.write(purge):
+        total += deleted
+    return total
+
+
+async def blank_names(connection: AsyncConnection, user_id: int, username: str) -> None:
+    """Remove the copied names of a user who left, also from failed logins. The uids stay."""
+    is_failed_login = log.c.user_id.is_(None) & (func.lower(log.c.username) == username.lower())
+    await connection.execute(log.update().where((log.c.user_id == user_id) | is_failed_login).values(username=""))
+    await connection.execute(log.update().where(log.c.subject_id == user_id).values(subject_name=""))

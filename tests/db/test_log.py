@@ -1,0 +1,134 @@
+"""The log, on both databases: entries, counts, rows per minute, removal of old entries and of names."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from sqlalchemy import Row, func, select
+
+from fieldgate.db import Database, Timestamp, now
+from fieldgate.db import log as log_module
+from fieldgate.db.log import (
+    ACCESS,
+    LOG_TYPES,
+    PROJECT,
+    LogEntry,
+    LogObject,
+    LogUser,
+    blank_names,
+    count_entries,
+    count_in_log,
+    log,
+    purge_log,
+    write_log,
+    write_log_sync,
+)
+from fieldgate.identity import Caller, Origin, User
+
+AMINA = User(
+    id=7,
+    username="amina",
+    uid="uAmina",
+    credential="laptop",
+    origin=Origin("10.0.0.7", {b"user-agent": b"curl/8"}, b"r-1"),
+)
+FORM = LogObject("asset", "aForm", "Household survey", owner_id=7)
+RENAMED = LogEntry(
+    log_type=PROJECT,
+    action="update-name",
+    object=FORM,
+    subject=LogUser(9, "uBob", "bob"),
+    details={"name": {"old": "A", "new": "B"}},
+)
+DOWNLOAD = LogEntry(log_type=ACCESS, action="export", object=FORM)
+
+
+async def _entries(database: Database) -> Sequence[Row[Any]]:
+    async with database.read_transaction() as connection:
+        return (await connection.execute(select(log).order_by(log.c.id))).all()
+
+
+async def _count(database: Database, *types: str) -> int:
+    async with database.read_transaction() as connection:
+        return await count_entries(connection, types or LOG_TYPES)
+
+
+async def test_entry_has_who_what_where_and_names(database: Database) -> None:
+    async with database.transaction() as connection:
+        await write_log(connection, AMINA, RENAMED)
+    [entry] = await _entries(database)
+    assert (entry.user_id, entry.user_uid, entry.username, entry.credential) == (7, "uAmina", "amina", "laptop")
+    assert (entry.ip_address, entry.source, entry.request_id) == ("10.0.0.7", "curl/8", "r-1")
+    assert (entry.model_name, entry.object_uid, entry.object_name) == ("asset", "aForm", "Household survey")
+    assert (entry.subject_id, entry.subject_name, entry.owner_id) == (9, "bob", 7)
+    assert entry.details == {"name": {"old": "A", "new": "B"}}
+
+
+async def test_long_values_are_cut(database: Database) -> None:
+    """Headers are chosen by the caller; no entry may fail because of them."""
+    origin = Origin("1" * 99, {b"user-agent": b"x" * 9999}, b"y" * 500)
+    caller = msgspec.structs.replace(AMINA, origin=origin, credential="z" * 500)
+    async with database.transaction() as connection:
+        await write_log(connection, caller, RENAMED)
+    [entry] = await _entries(database)
+    assert [len(value) for value in (entry.ip_address, entry.source, entry.request_id)] == [45, 200, 64]
+
+
+async def test_rolled_back_change_has_no_entry(database: Database) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with database.transaction() as connection:
+            await write_log(connection, AMINA, RENAMED)
+            raise ZeroDivisionError
+    assert not await _entries(database)
+    assert await _count(database) == 0
+
+
+async def test_counts_of_concurrent_writers_are_exact(database: Database) -> None:
+    async def write(number: int) -> None:
+        entries = [RENAMED] * (1 + number % 3)
+        await database.write(lambda connection: write_log_sync(connection, AMINA, entries))
+
+    await asyncio.gather(*map(write, range(30)))
+    assert await _count(database, PROJECT) == len(await _entries(database)) == 60
+    assert await _count(database, ACCESS) == 0
+
+
+async def test_one_row_per_minute_whose_count_rises(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = Timestamp.unpack(0)
+    monkeypatch.setattr(log_module, "now", lambda: start)
+    guests = [Caller(origin=Origin(address)) for address in ("10.0.0.1", "10.0.0.2")]
+    callers = [AMINA] * 5 + guests
+    await asyncio.gather(*(count_in_log(database, caller, DOWNLOAD) for caller in callers))
+    monkeypatch.setattr(log_module, "now", lambda: start + timedelta(minutes=1))
+    await count_in_log(database, AMINA, DOWNLOAD)
+    assert sorted(row.times for row in await _entries(database)) == [1, 1, 1, 5]
+    assert await _count(database, ACCESS) == 4
+
+
+async def test_purge_deletes_what_is_old(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_module, "PURGE_BATCH", 4)
+    async with database.transaction() as connection:
+        await write_log(connection, AMINA, *[RENAMED] * 10, DOWNLOAD)
+        newest = (await connection.execute(select(func.max(log.c.id)))).scalar_one()
+        old = log.update().where(log.c.id < newest - 1).values(made_at=now() - timedelta(days=10))
+        await connection.execute(old)
+    assert await purge_log(database, now() - timedelta(days=9)) == 9
+    assert len(await _entries(database)) == await _count(database) == 2
+    assert (await _count(database, PROJECT), await _count(database, ACCESS)) == (1, 1)
+
+
+async def test_names_of_a_user_who_left_are_blanked(database: Database) -> None:
+    failed = Caller(username="Bob", origin=Origin("10.0.0.1"))
+    bob = User(id=9, username="bob", uid="uBob")
+    async with database.transaction() as connection:
+        await write_log(connection, AMINA, RENAMED)
+        await write_log(connection, bob, RENAMED)
+        await write_log(connection, failed, DOWNLOAD)
+        await blank_names(connection, 9, "bob")
+    first, second, third = await _entries(database)
+    assert (first.username, first.subject_name, first.subject_uid) == ("amina", "", "uBob")
+    assert (second.username, second.user_uid) == ("", "uBob")
+    assert third.username == ""
