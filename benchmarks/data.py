@@ -90,7 +90,7 @@ def _import_and_share(server: Server) -> None:
 def _copy_records(connection: sqlite3.Connection, sizes: Sizes) -> None:
     [caller] = connection.execute("SELECT id FROM users WHERE username = ?", [CALLER]).fetchone()
     members = [f"member{number}" for number in range(sizes.members)]
-    _copy(connection, "users", [{"username": name, "username_key": name} for name in members])
+    _copy(connection, "users", [{"uid": _new_uid("u"), "username": name, "username_key": name} for name in members])
     uids = [_new_uid("i") for _ in range(sizes.imports)]
     _copy(connection, "imports", [{"uid": uid, "user_id": caller} for uid in uids])
     uids = [SHARED_FORM, BULK_FORM, *(_new_uid("a") for _ in range(sizes.assets - 1))]

@@ -1,4 +1,4 @@
-"""Tables of assets, their versions and uploaded files, and of permission assignments with their history."""
+"""Tables of assets, their versions and uploaded files, and of permission assignments."""
 
 from sqlalchemy import (
     JSON,
@@ -91,26 +91,6 @@ assignments = Table(
     UniqueConstraint("asset_id", "user_id", "permission"),
     Index(None, "user_id", "permission", "asset_id"),  # for lists of visible assets
     Index(None, "expires_at"),  # of those that end
-    sqlite_autoincrement=True,
-)
-
-# Every effect of every change. A user who made changes cannot be deleted.
-assignment_history = Table(
-    "assignment_history",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("asset_id", ForeignKey("assets.id", ondelete="CASCADE"), nullable=False),
-    Column("made_at", Timestamp, nullable=False),
-    Column("made_by", ForeignKey("users.id", ondelete="RESTRICT"), nullable=False),
-    Column("act", String(20), nullable=False),
-    Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
-    Column("permission", String(30), nullable=False),
-    Column("what", String(20), nullable=False),
-    Column("why", String(20), nullable=False),
-    Column("because", String(30), nullable=False),
-    Column("filters", JSON),  # new filters of partial_submissions
-    Column("source", String(22)),  # uid of the asset that was cloned; it may have been deleted since
-    Index(None, "asset_id", "id"),
     sqlite_autoincrement=True,
 )
 

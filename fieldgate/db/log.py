@@ -59,9 +59,9 @@ log = Table(
     Column("subject_uid", String(22), nullable=False),
     Column("subject_name", String(150), nullable=False),
     Column("owner_id", Integer),  # of the asset
-    Column("details", JSON, nullable=False),
     Column("effect_count", Integer, nullable=False),  # of a change of permissions: effects in `details`
     Column("times", Integer, nullable=False),  # how often within a minute
+    Column("details", JSON, nullable=False),  # after the counts: SQLite reads it to get at what is behind it
     Column("minute_key", String(300), unique=True),  # of entries that are counted: who, what, and the minute
     Index(None, "log_type", "id"),
     Index(None, "object_uid", "id"),

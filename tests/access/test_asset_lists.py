@@ -61,7 +61,9 @@ async def change(world: PermissionWorld, rng: random.Random) -> None:
 async def transfer(world: PermissionWorld, owner: WorldUser, new_owner: WorldUser) -> None:
     """Give all assets of one user to another."""
     store = OwnershipStore(world.service.database, world.service.data_versions)
-    await store.transfer(Transfer(owner_id=owner.id, new_owner_id=new_owner.id, by=new_owner.id))
+    await store.transfer(
+        Transfer(owner_id=owner.id, new_owner_id=new_owner.id, by=User(id=new_owner.id, username=new_owner.username))
+    )
     for asset in world.assets:
         if asset.owner is owner:
             asset.owner = new_owner

@@ -22,8 +22,9 @@ from sqlalchemy import func, insert, select
 
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.accounts.tables import users
-from fieldgate.assets.tables import assets, assignment_history, assignments
+from fieldgate.assets.tables import assets, assignments
 from fieldgate.db import Database, DataVersions, new_uid, now
+from fieldgate.db.log import log
 from fieldgate.db.schema import upgrade
 from fieldgate.events.store import EventStore
 from fieldgate.imports.tables import imports
@@ -294,19 +295,16 @@ async def _count_events(database: Database, acknowledged: Acknowledged, counted:
 
 
 async def _count_assignments(database: Database, acknowledged: Acknowledged, counted: Counter[str]) -> None:
-    """An assignment has a uniqueness constraint. Its history has not: a second entry means that it was made twice."""
-    for table, is_twice in ((assignments, False), (assignment_history, True)):
-        query = select(assets.c.uid, users.c.username, func.count()).where(table.c.permission == "view_asset")
-        query = query.join_from(table, assets, table.c.asset_id == assets.c.id)
-        query = query.join(users, table.c.user_id == users.c.id).group_by(assets.c.uid, users.c.username)
-        async with database.read_transaction() as connection:
-            rows = (await connection.execute(query)).all()
-        found = {(uid, username): number for uid, username, number in rows}
-        for pair in acknowledged.assignments:
-            if is_twice:
-                counted["duplicated"] += max(0, found.get(pair, 0) - 1)
-            else:
-                counted["lost"] += pair not in found
+    """An assignment has a uniqueness constraint. The log has not: a second entry means that it was made twice."""
+    stored = select(assets.c.uid, users.c.username).where(assignments.c.permission == "view_asset")
+    stored = stored.join_from(assignments, assets, assignments.c.asset_id == assets.c.id).join(users)
+    logged = select(log.c.object_uid, log.c.subject_name).where(log.c.effect_count > 0)
+    async with database.read_transaction() as connection:
+        found = Counter(tuple(row) for row in await connection.execute(stored))
+        entries = Counter(tuple(row) for row in await connection.execute(logged))
+    for pair in acknowledged.assignments:
+        counted["lost"] += found[pair] == 0 or entries[pair] == 0
+        counted["duplicated"] += max(0, entries[pair] - 1)
 
 
 def _take_pairs(pairs: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:

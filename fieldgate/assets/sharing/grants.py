@@ -47,6 +47,7 @@ class Grantee(msgspec.Struct, frozen=True):
     id: int
     username: str
     is_active: bool = True
+    uid: str = ""  # known if permissions can be written
 
 
 class Grant(msgspec.Struct, frozen=True):
@@ -84,6 +85,7 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True):
 
     id: int
     uid: str
+    name: str = ""  # known if permissions can be written
     scope: AssignmentScope
     collection_uid: str | None = None
     grantees_by_id: Mapping[int, Grantee]
@@ -155,7 +157,7 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Action(Enum):
-    """What was requested, as recorded in the history."""
+    """What was requested, as the log has it."""
 
     ASSIGN = "assign"
     REMOVE = "remove"
@@ -184,7 +186,7 @@ class PermissionChange(msgspec.Struct, frozen=True):
     def filter_bytes(self) -> int:
         """Bytes of filters to write."""
         written = [filters for effect in self.effects if (filters := self.filters_of(effect)) is not None]
-        return 2 * sum(map(filters_json_size, written))  # in the assignment and in the history
+        return 2 * sum(map(filters_json_size, written))  # in the assignment and in the log
 
 
 def reject_oversized(changes: Iterable[PermissionChange]) -> None:

@@ -10,13 +10,14 @@ from sqlalchemy import Row
 
 from fieldgate.accounts.schemas import user_path
 from fieldgate.assets.schemas import AssignmentRecord, asset_path, assignment_path
+from fieldgate.assets.sharing.change_log import LoggedEffect
 from fieldgate.assets.sharing.grants import AssetGrants, ListedAssignment, PermissionChange, reject_oversized
 from fieldgate.assets.sharing.schemas import ChangeRecord, EffectOnUser, HistoryRecord, ResultRecord
 from fieldgate.http.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL, permission_path
-from fieldgate.permissions.effects import Effect, EffectKind, EffectReason
+from fieldgate.permissions.effects import Effect
 from fieldgate.permissions.labels import label
 from fieldgate.permissions.serializers import effect_fields, partial_records
 
@@ -77,14 +78,15 @@ def _result_record(change: PermissionChange) -> ResultRecord:
     )
 
 
-def history_record(row: Row[Any], asset_type: str, language: Language) -> HistoryRecord:
-    effect = Effect(row.permission, EffectKind(row.what), EffectReason(row.why), row.because)
+def history_record(entry: Row[Any], effect: LoggedEffect, asset_type: str, language: Language) -> HistoryRecord:
+    """Users who left have no name any more."""
+    source = entry.details.get("source")
     return HistoryRecord(
-        date=row.made_at,
-        by=Link(user_path(row.maker)),
-        act=row.act,
-        user=Link(user_path(row.holder)),
-        partial_permissions=partial_records(row.filters or {}) or UNSET,
-        source=Link(asset_path(row.source)) if row.source else UNSET,
-        **effect_fields(effect, asset_type, language),
+        date=entry.made_at,
+        by=Link(user_path(entry.username or entry.user_uid)),
+        act=entry.details["act"],
+        user=Link(user_path(entry.subject_name or entry.subject_uid)),
+        partial_permissions=partial_records(effect.filters or {}) or UNSET,
+        source=Link(asset_path(source)) if source else UNSET,
+        **effect_fields(effect.effect, asset_type, language),
     )

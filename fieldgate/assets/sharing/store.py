@@ -1,4 +1,4 @@
-"""SQL for assignments and their history.
+"""SQL for assignments, and for their history, which is a view of the log.
 
 def add(transaction: SharingTransaction) -> None:
     asset = transaction.load(uid)
@@ -13,12 +13,13 @@ from functools import cached_property, partial
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
-from sqlalchemy import AdaptedConnection, ColumnElement, Select, Text, bindparam, select
+from sqlalchemy import AdaptedConnection, ColumnElement, Select, Text, bindparam, func, select
 from sqlalchemy.engine import Connection
 
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets.authorization import AssignmentScope, AuthorizedAsset, asset_not_found, effective_user_id
+from fieldgate.assets.sharing.change_log import LoggedEffect, change_entries, logged_effects
 from fieldgate.assets.sharing.grants import (
     Action,
     AssetGrants,
@@ -29,20 +30,19 @@ from fieldgate.assets.sharing.grants import (
     run_by_cost,
 )
 from fieldgate.assets.store import TOPIC
-from fieldgate.assets.tables import assets, assignment_history, assignments
+from fieldgate.assets.tables import assets, assignments
 from fieldgate.db import (
     Database,
     DataVersions,
     PreparedQuery,
-    RowPage,
     Timestamp,
     in_bound_list,
     in_values,
     insert_rows_sync,
     new_uids,
     now,
-    paginate,
 )
+from fieldgate.db.log import LogEntry, log, write_log_sync
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
 from fieldgate.permissions.catalogue import PARTIAL
@@ -109,16 +109,20 @@ class AssignmentStore:
             raise asset_not_found()
         return str(name)
 
-    async def history(self, asset_id: int, page: PageRequest) -> RowPage:
-        """Return a page of the history, newest first."""
-        # Subqueries, not joins, which the count would have to follow for every row.
-        maker = select(users.c.username).where(users.c.id == assignment_history.c.made_by).scalar_subquery()
-        holder = select(users.c.username).where(users.c.id == assignment_history.c.user_id).scalar_subquery()
-        query = select(assignment_history, maker.label("maker"), holder.label("holder")).where(
-            assignment_history.c.asset_id == asset_id
-        )
+    async def history(self, asset_uid: str, page: PageRequest) -> tuple[int, list[tuple[Any, LoggedEffect]]]:
+        """Return the number of effects, and a page of them with their entries of the log, newest first."""
+        is_change = (log.c.object_uid == asset_uid) & (log.c.effect_count > 0)
+        last = func.sum(log.c.effect_count).over(order_by=log.c.id.desc())
+        counted = select(log.c.id, log.c.effect_count, last.label("last")).where(is_change).subquery()
+        first = counted.c.last - counted.c.effect_count
+        entries = select(log, first.label("first")).join_from(log, counted, log.c.id == counted.c.id)
+        on_page = (counted.c.last > page.offset, first < page.offset + page.limit)
         async with self._database.read_transaction() as connection:
-            return await paginate(connection, query, page, order_by=[assignment_history.c.id.desc()])
+            total = await connection.execute(select(func.sum(log.c.effect_count)).where(is_change))
+            rows = (await connection.execute(entries.where(*on_page).order_by(log.c.id.desc()))).all()
+        effects = [(row, effect) for row in rows for effect in reversed(logged_effects(row.details))]
+        start = page.offset - rows[0].first if rows else 0
+        return int(total.scalar() or 0), effects[start : start + page.limit]
 
 
 class SharingTransaction:
@@ -136,7 +140,7 @@ class SharingTransaction:
         """Return users by `username_key`, including disabled ones."""
         keys = {username_key(name) for name in names}
         rows = self._queries.users.execute(self._connection, keys=list(keys))
-        return {key: Grantee(id_, username, disabled_at is None) for key, id_, username, disabled_at in rows}
+        return {key: Grantee(id_, name, disabled_at is None, uid) for key, id_, name, disabled_at, uid in rows}
 
     def load(self, uid: str, user_ids: Collection[int] | None = None) -> AssetGrants:
         """Return an asset with all its assignments, or those of some users and the public. Raise `NotFound`."""
@@ -159,7 +163,7 @@ class SharingTransaction:
         return [_to_grants(row, stored, grantees) for row in found]
 
     def write(self, action: Action, by: User, changes: Iterable[PermissionChange], source: str | None = None) -> None:
-        """Write changes, and every effect to the history. Rows that do not change keep their uid.
+        """Write changes and their entries of the log. Rows that do not change keep their uid.
 
         `source` is the uid of the asset that was cloned.
         """
@@ -167,8 +171,9 @@ class SharingTransaction:
         if not changes:
             return
         reject_oversized(changes)
-        rows = self.run_by_cost(len(changes), AssignmentRows.of, changes, action, by.id, source)
+        rows, entries = self.run_by_cost(len(changes), _rows_and_entries, changes, action, source)
         rows.write(self._connection, self._database)
+        write_log_sync(self._connection, by, entries)
         self._data_versions.bump_sync(self._connection, TOPIC)
 
     def run_by_cost(
@@ -189,7 +194,7 @@ class _Queries:
     def __init__(self, database: Database) -> None:
         self.users = PreparedQuery(
             database,
-            select(users.c.username_key, users.c.id, users.c.username, users.c.disabled_at).where(
+            select(users.c.username_key, users.c.id, users.c.username, users.c.disabled_at, users.c.uid).where(
                 in_bound_list(database, users.c.username_key, "keys", Text)
             ),
         )
@@ -214,10 +219,13 @@ def _select_assets() -> Select[Any]:
             assets.c.parent_id,
             collections.c.uid,
             collections.c.owner_id,
+            assets.c.name,
             owners.c.username,
             owners.c.disabled_at,
+            owners.c.uid,
             collection_owners.c.username,
             collection_owners.c.disabled_at,
+            collection_owners.c.uid,
         )
         .join_from(assets, owners, owners.c.id == assets.c.owner_id)
         .outerjoin(collections, collections.c.id == assets.c.parent_id)
@@ -236,6 +244,7 @@ def _select_assignments(*conditions: ColumnElement[bool]) -> Select[Any]:
         assignments.c.filters,
         users.c.username,
         users.c.disabled_at,
+        users.c.uid,
     )
     joined = query.join_from(assignments, users, users.c.id == assignments.c.user_id)
     return joined.where(*conditions).order_by(assignments.c.id)
@@ -243,13 +252,14 @@ def _select_assignments(*conditions: ColumnElement[bool]) -> Select[Any]:
 
 def _to_grants(row: Sequence[Any], stored: dict[int, StoredByUser], grantees: dict[int, Grantee]) -> AssetGrants:
     """Return an asset of a row, with its assignments among these. Adds the owners to `grantees`."""
-    id_, uid, asset_type, owner_id, parent_id, collection_uid, collection_owner_id = row[:7]
-    for user_id, username, disabled_at in ((owner_id, *row[7:9]), (collection_owner_id, *row[9:])):
+    id_, uid, asset_type, owner_id, parent_id, collection_uid, collection_owner_id, name = row[:8]
+    for user_id, username, disabled_at, user_uid in ((owner_id, *row[8:11]), (collection_owner_id, *row[11:])):
         if user_id is not None:
-            grantees[user_id] = Grantee(user_id, username, disabled_at is None)
+            grantees[user_id] = Grantee(user_id, username, disabled_at is None, user_uid)
     return AssetGrants(
         id=id_,
         uid=uid,
+        name=name,
         scope=AssignmentScope(
             asset_type=asset_type,
             owner_id=owner_id,
@@ -266,9 +276,9 @@ def _group_assignments(rows: Iterable[Sequence[Any]]) -> tuple[dict[int, StoredB
     """Return assignments by asset and user, and the users by id."""
     stored: dict[int, StoredByUser] = defaultdict(lambda: defaultdict(list))
     grantees: dict[int, Grantee] = {}
-    for id_, uid, asset_id, user_id, permission, is_denied, filters, username, disabled_at in rows:
+    for id_, uid, asset_id, user_id, permission, is_denied, filters, username, disabled_at, user_uid in rows:
         if user_id not in grantees:
-            grantees[user_id] = Grantee(user_id, username, disabled_at is None)
+            grantees[user_id] = Grantee(user_id, username, disabled_at is None, user_uid)
         parsed = None if filters is None else decode_filters(filters)
         stored[asset_id][user_id].append(StoredAssignment(permission, bool(is_denied), parsed, id=id_, uid=uid))
     return stored, grantees
@@ -280,6 +290,12 @@ def decode_filters(stored: str | dict[str, Any]) -> Filters | None:
     return None if filters is None else {codename: tuple(given) for codename, given in filters.items()}
 
 
+def _rows_and_entries(
+    changes: Sequence[PermissionChange], action: Action, source: str | None
+) -> tuple["AssignmentRows", list[LogEntry]]:
+    return AssignmentRows.of(changes), change_entries(changes, action, source)
+
+
 Row = dict[str, object]
 
 
@@ -287,22 +303,14 @@ class AssignmentRows(msgspec.Struct, frozen=True):
     deleted_ids: list[int]
     new: list[Row]
     filter_updates: list[Row]
-    history: list[Row]
 
     @classmethod
-    def of(
-        cls, changes: Sequence[PermissionChange], action: Action, by: int, source: str | None = None
-    ) -> "AssignmentRows":
-        """`by` is the id of the user who makes the changes, `source` the uid of the asset that is cloned."""
-        timestamp = Timestamp.pack(now())
+    def of(cls, changes: Sequence[PermissionChange]) -> "AssignmentRows":
         return cls(
             [id_ for change in changes for id_ in _deleted_ids(change)],
-            _new_rows(changes, timestamp),
+            _new_rows(changes, Timestamp.pack(now())),
             [row for change in changes for row in _filter_updates(change)],
-            _history_rows(
-                changes, {"made_at": timestamp, "made_by": by, "act": action.value, "source": source}
-            ),
-        )  # fmt: skip
+        )
 
     def write(self, connection: Connection, database: Database) -> None:
         if self.deleted_ids:
@@ -311,7 +319,6 @@ class AssignmentRows(msgspec.Struct, frozen=True):
         if self.filter_updates:
             update = assignments.update().where(assignments.c.id == bindparam("row_id"))
             connection.execute(update.values(filters=bindparam("new_filters")), self.filter_updates)
-        insert_rows_sync(connection, assignment_history, self.history)
 
 
 def _deleted_ids(change: PermissionChange) -> Iterable[int]:
@@ -352,30 +359,3 @@ def _filter_updates(change: PermissionChange) -> Iterable[Row]:
     for row in change.asset.scope.direct[change.user.id]:
         if isinstance(row, StoredAssignment) and row.permission == PARTIAL:
             yield {"row_id": row.id, "new_filters": change.after.filters}
-
-
-def _history_rows(changes: Iterable[PermissionChange], common: Row) -> list[Row]:
-    rows: list[Row] = []
-    # Most of a thousand users have the same effects, as one object, which `changes` keeps alive.
-    columns: dict[int, list[Row]] = {}
-    for change in changes:
-        shared = columns.get(id(change.effects))
-        if shared is None:
-            columns[id(change.effects)] = shared = [
-                {
-                    **common,
-                    "permission": effect.permission,
-                    "what": effect.kind.value,
-                    "why": effect.reason.value,
-                    "because": effect.because,
-                    "filters": None,
-                }
-                for effect in change.effects
-            ]
-        for effect, values in zip(change.effects, shared, strict=True):
-            row = {**values, "asset_id": change.asset.id, "user_id": change.user.id}
-            filters = change.filters_of(effect)
-            if filters is not None:
-                row["filters"] = msgspec.json.encode(filters).decode()
-            rows.append(row)
-    return rows

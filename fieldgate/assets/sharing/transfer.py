@@ -1,21 +1,25 @@
-"""Transfer all assets of a user to another one, in one transaction, with its history.
+"""Transfer all assets of a user to another one, in one transaction, with its entries of the log.
 
 An owner has every permission and no assignments. So the new owner's assignments on these assets are deleted. Those of
 all other users stay. The former owner keeps what a collection of somebody else passes down, and nothing else.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import lru_cache
 
 import msgspec
-from sqlalchemy import ColumnElement, Insert, and_, func, insert, literal, select
+from sqlalchemy import ColumnElement, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import users
+from fieldgate.assets.sharing.change_log import EffectRow, effect_row, permission_entry
 from fieldgate.assets.sharing.grants import Action
 from fieldgate.assets.store import TOPIC
-from fieldgate.assets.tables import assets, assignment_history, assignments
-from fieldgate.db import Database, DataVersions, Timestamp, now
+from fieldgate.assets.tables import assets, assignments
+from fieldgate.db import Database, DataVersions
+from fieldgate.db.log import LogEntry, LogObject, LogUser, write_log
+from fieldgate.identity import User
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
 from fieldgate.permissions.effects import Effect, EffectKind, EffectReason
@@ -29,11 +33,11 @@ class TransferCounts(msgspec.Struct, frozen=True):
 
 
 class Transfer(msgspec.Struct, frozen=True, kw_only=True):
-    """Ids of the two owners and of the superuser."""
+    """Ids of the two owners, and the superuser."""
 
     owner_id: int
     new_owner_id: int
-    by: int
+    by: User
 
 
 class OwnershipStore:
@@ -50,8 +54,7 @@ class OwnershipStore:
             if not self._database.is_sqlite:  # SQLite has one writer at a time
                 await _lock(connection, transfer)
             counts = await _count(connection, transfer)
-            for statement in _history(transfer, counts.assets):
-                await connection.execute(statement)
+            await write_log(connection, transfer.by, *await _log_entries(connection, transfer))
             await connection.execute(assignments.delete().where(_is_replaced(transfer)))
             owned = assets.update().where(assets.c.owner_id == transfer.owner_id)
             await connection.execute(owned.values(owner_id=transfer.new_owner_id))
@@ -87,39 +90,30 @@ def _is_replaced(transfer: Transfer) -> ColumnElement[bool]:
     return and_(assignments.c.user_id == transfer.new_owner_id, assignments.c.asset_id.in_(owned))
 
 
-def _history(transfer: Transfer, types: Mapping[str, int]) -> Iterator[Insert]:
-    """Statements that write every effect to the history. Their number does not depend on the number of assets."""
-    held = (
-        select(assignments.c.permission)
-        .where(
-            assignments.c.asset_id == assets.c.id,
-            assignments.c.user_id == transfer.new_owner_id,
-            assignments.c.is_denied.is_(False),
-        )
-        .correlate(assets)
-    )
-    for asset_type in types:
-        is_moved = and_(assets.c.owner_id == transfer.owner_id, assets.c.asset_type == asset_type)
-        for permission in sorted(rules.owner_permissions(asset_type)):
-            removed = Effect(permission, EffectKind.REMOVED, EffectReason.ASKED)
-            yield _entries(transfer, transfer.owner_id, removed, is_moved)
-            granted = Effect(permission, EffectKind.GRANTED, EffectReason.ASKED)
-            yield _entries(transfer, transfer.new_owner_id, granted, and_(is_moved, literal(permission).not_in(held)))
-        partial = Effect(PARTIAL, EffectKind.REMOVED, EffectReason.CONTRADICTED, "manage_asset")
-        yield _entries(transfer, transfer.new_owner_id, partial, and_(is_moved, literal(PARTIAL).in_(held)))
+async def _log_entries(connection: AsyncConnection, transfer: Transfer) -> list[LogEntry]:
+    """Two entries per asset, for the two owners. The number of statements does not depend on the number of assets."""
+    found = select(users.c.id, users.c.uid, users.c.username)
+    both = found.where(users.c.id.in_((transfer.owner_id, transfer.new_owner_id)))
+    people = {row.id: LogUser(row.id, row.uid, row.username) for row in await connection.execute(both)}
+    held: dict[int, set[str]] = defaultdict(set)
+    granted = select(assignments.c.asset_id, assignments.c.permission).where(_is_replaced(transfer))
+    for asset_id, permission in await connection.execute(granted.where(assignments.c.is_denied.is_(False))):
+        held[asset_id].add(permission)
+    moved = select(assets.c.id, assets.c.uid, assets.c.name, assets.c.asset_type)
+    entries = []
+    for row in await connection.execute(moved.where(assets.c.owner_id == transfer.owner_id).order_by(assets.c.id)):
+        asset = LogObject("asset", row.uid, row.name, transfer.owner_id)
+        owner = rules.owner_permissions(row.asset_type)
+        for user_id, before, after in ((transfer.owner_id, owner, ()), (transfer.new_owner_id, held[row.id], owner)):
+            effects = _effects(frozenset(before), frozenset(after))
+            details = {"act": Action.TRANSFER.value}
+            entries.append(permission_entry(asset, people[user_id], "transfer", details, (before, after), effects))
+    return entries
 
 
-def _entries(transfer: Transfer, user_id: int, effect: Effect, condition: ColumnElement[bool]) -> Insert:
-    """Insert an entry for each asset that meets the condition."""
-    values: dict[str, ColumnElement[Any]] = {
-        "asset_id": assets.c.id,
-        "made_at": literal(now(), Timestamp()),
-        "made_by": literal(transfer.by),
-        "act": literal(Action.TRANSFER.value),
-        "user_id": literal(user_id),
-        "permission": literal(effect.permission),
-        "what": literal(effect.kind.value),
-        "why": literal(effect.reason.value),
-        "because": literal(effect.because),
-    }
-    return insert(assignment_history).from_select(list(values), select(*values.values()).where(condition))
+@lru_cache(256)
+def _effects(before: frozenset[str], after: frozenset[str]) -> list[EffectRow]:
+    gained = [Effect(each, EffectKind.GRANTED, EffectReason.ASKED) for each in sorted(after - before)]
+    asked = [Effect(each, EffectKind.REMOVED, EffectReason.ASKED) for each in sorted(before - after - {PARTIAL})]
+    partial = Effect(PARTIAL, EffectKind.REMOVED, EffectReason.CONTRADICTED, "manage_asset")
+    return list(map(effect_row, [*gained, *asked, *([partial] if PARTIAL in before - after else [])]))

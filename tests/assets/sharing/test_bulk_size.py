@@ -16,7 +16,7 @@ async def bulk_users(team: SharingTeam) -> list[str]:
     names = [f"u{index:04}" for index in range(USERS)]
     rows = [
         {
-            "username": name, "username_key": name, "password_hash": "", "first_name": "", "last_name": "",
+            "uid": name, "username": name, "username_key": name, "password_hash": "", "first_name": "", "last_name": "",
             "is_superuser": False, "is_ifrc": False, "is_demo": False, "countries": "[]", "created_at": 0,
         }
         for name in names

@@ -9,7 +9,8 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from fieldgate.assets.tables import assets, assignment_history, assignments
+from fieldgate.assets.tables import assets, assignments
+from fieldgate.db.log import log
 from fieldgate.errors import NotFound
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.permissions import rules
@@ -101,12 +102,16 @@ async def replayed_permissions(team: SharingTeam) -> dict[tuple[int, int], tuple
     """Return the same from the history, and check that every effect fits the state before it."""
     found: dict[tuple[int, int], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
     async with team.service.database.read_transaction() as connection:
-        rows = (await connection.execute(select(assignment_history).order_by(assignment_history.c.id))).all()
-    for row in rows:
-        granted, denied = found[row.asset_id, row.user_id]
-        which = granted if row.what in ("granted", "removed") else denied
-        assert (row.permission in which) == (row.what in ("removed", "allowed")), row
-        (which.add if row.what in ("granted", "denied") else which.remove)(row.permission)
+        logged = select(assets.c.id, log.c.subject_id, log.c.details).join_from(
+            log, assets, log.c.object_uid == assets.c.uid
+        )
+        rows = (await connection.execute(logged.order_by(log.c.id))).all()
+    for asset_id, user_id, details in rows:
+        granted, denied = found[asset_id, user_id]
+        for permission, what, *_ in details.get("effects", ()):
+            which = granted if what in ("granted", "removed") else denied
+            assert (permission in which) == (what in ("removed", "allowed")), details
+            (which.add if what in ("granted", "denied") else which.remove)(permission)
     return {key: sets for key, sets in found.items() if any(sets)}
 
 

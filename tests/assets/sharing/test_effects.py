@@ -2,6 +2,10 @@
 
 from typing import Any
 
+import pytest
+from sqlalchemy import select
+
+from fieldgate.db.log import log
 from fieldgate.permissions.rules import owner_permissions
 from tests.assets.sharing.sharing_team import PUBLIC, SharingTeam, last_segment, permission_url, user_url
 from tests.conftest import BASE_URL
@@ -204,3 +208,54 @@ async def test_history(team: SharingTeam) -> None:
     french = await team.request_assignments(uid, "owner", "GET", "history/?limit=1", headers={"Accept-Language": "fr"})
     assert french.json()["count"] == 4
     assert french.json()["results"][0]["message"] != reported[0]["message"]
+
+
+async def test_pages_of_the_history_are_cut_inside_entries(team: SharingTeam) -> None:
+    """The log has one entry per person and asset, the history a record per effect."""
+    uid, other = await team.create_asset(), await team.create_asset()
+    for name in ("bob", "viewer"):
+        for asset in (uid, other):
+            await team.grant(asset, name, "manage_asset")
+    whole = await team.history(uid)
+    async with team.service.database.read_transaction() as connection:
+        rows = (await connection.execute(select(log).where(log.c.object_uid == uid, log.c.effect_count > 0))).all()
+    assert {(row.action, row.username, row.object_name, row.model_name) for row in rows} == {
+        ("modify-user-permissions", "owner", rows[0].object_name, "asset")
+    }
+    assert [row.subject_name for row in rows] == ["bob", "viewer"]
+    assert rows[0].details["before"] == []
+    assert "manage_asset" in rows[0].details["after"]
+    assert all(row.user_uid.startswith("u") and row.subject_uid.startswith("u") and row.subject_id for row in rows)
+    assert sum(row.effect_count for row in rows) == len(whole)
+    for limit in (1, 4, 7):
+        pages = []
+        for offset in range(0, len(whole) + limit, limit):
+            answer = await team.request_assignments(uid, "owner", "GET", f"history/?limit={limit}&offset={offset}")
+            assert answer.json()["count"] == len(whole)
+            pages += answer.json()["results"]
+        assert pages == whole
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "action"),
+    [
+        ([], "view_asset", "share-form-publicly"),
+        ([], "view_submissions", "share-data-publicly"),
+        (["view_submissions"], None, "unshare-form-publicly"),
+        (["view_asset"], "add_submissions", "modify-user-permissions"),
+    ],
+)
+async def test_log_has_words_for_the_public(
+    team: SharingTeam, before: list[str], asked: str | None, action: str
+) -> None:
+    uid = await team.create_asset()
+    for permission in before:
+        await team.grant(uid, "AnonymousUser", permission)
+    if asked is None:
+        found = await team.assignment_uid(uid, "AnonymousUser", "view_asset")
+        await team.request_assignments(uid, "owner", "DELETE", f"{found}/")
+    else:
+        await team.grant(uid, "AnonymousUser", asked)
+    async with team.service.database.read_transaction() as connection:
+        query = select(log.c.action).where(log.c.object_uid == uid).order_by(log.c.id.desc()).limit(1)
+        assert (await connection.execute(query)).scalar_one() == action

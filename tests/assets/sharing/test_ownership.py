@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from fieldgate.assets.tables import assets, assignment_history, assignments
+from fieldgate.assets.tables import assets, assignments
+from fieldgate.db.log import log
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
 from tests.access.permission_world import PermissionWorld, WorldAsset, WorldUser
@@ -45,8 +46,8 @@ class TransferWorld:
 
     async def history(self, asset: WorldAsset) -> list[Any]:
         async with self.service.database.read_transaction() as connection:
-            query = select(assignment_history).where(assignment_history.c.asset_id == asset.id)
-            return list((await connection.execute(query.order_by(assignment_history.c.id))).all())
+            query = select(log).where(log.c.object_uid == asset.uid, log.c.action == "transfer")
+            return list((await connection.execute(query.order_by(log.c.id))).all())
 
 
 @pytest.fixture
@@ -89,17 +90,21 @@ async def test_history_of_a_transfer(scene: TransferWorld) -> None:
     await scene.world.grant(scene.amina, scene.survey, "partial_submissions")
     await scene.transfer(scene.amina)
     owner = rules.owner_permissions("survey")
-    entries = await scene.history(scene.survey)
-    assert {(row.act, row.made_by) for row in entries} == {("transfer", scene.root.id)}
-    effects = {(row.user_id, row.permission, row.what) for row in entries}
-    assert len(effects) == len(entries)
-    assert effects == {
+    former, new = await scene.history(scene.survey)
+    assert {(row.log_type, row.user_id, row.owner_id) for row in (former, new)} == {
+        ("project-history", scene.root.id, scene.omar.id)
+    }
+    assert (former.details["before"], former.details["after"]) == (sorted(owner), [])
+    assert (new.details["before"], new.details["after"]) == ([PARTIAL, "view_asset"], sorted(owner))
+    effects = [(row.subject_id, *effect[:2]) for row in (former, new) for effect in row.details["effects"]]
+    assert len(set(effects)) == len(effects) == former.effect_count + new.effect_count
+    assert set(effects) == {
         *((scene.omar.id, each, "removed") for each in owner),
         *((scene.amina.id, each, "granted") for each in owner - {"view_asset"}),
         (scene.amina.id, PARTIAL, "removed"),
     }
     shown = await scene.service.get(f"{scene.survey.path}permission-assignments/history/", headers=scene.amina.headers)
-    assert shown.json()["count"] == len(entries)
+    assert shown.json()["count"] == len(shown.json()["results"]) == len(effects)
     assert await scene.history(scene.other) == []
 
 

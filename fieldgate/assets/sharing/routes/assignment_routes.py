@@ -118,8 +118,8 @@ async def assignment_history(
 ) -> ListResult[HistoryRecord]:
     asset = await authorizer.authorize(uid, caller)
     asset.require("manage_asset")
-    count, rows = await store.history(asset.id, page)
-    return ListResult(count, [history_record(row, asset.asset_type, language) for row in rows])
+    count, effects = await store.history(uid, page)
+    return ListResult(count, [history_record(*each, asset.asset_type, language) for each in effects])
 
 
 @get(

@@ -36,7 +36,7 @@ async def user_transfer(
     require_superuser(user)
     row = await find_user(username, accounts)
     new_owner = await _find_new_owner(body.to, row, accounts)
-    transfer = Transfer(owner_id=row.id, new_owner_id=new_owner.id, by=user.id)
+    transfer = Transfer(owner_id=row.id, new_owner_id=new_owner.id, by=user)
     counts = await (ownership.preview(transfer) if query.dry_run else ownership.transfer(transfer))
     return TransferRecord(
         dry_run=query.dry_run,

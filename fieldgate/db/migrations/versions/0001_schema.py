@@ -81,9 +81,9 @@ def _create_log() -> None:
         sa.Column("subject_uid", sa.String(22), nullable=False),
         sa.Column("subject_name", sa.String(150), nullable=False),
         sa.Column("owner_id", sa.Integer()),
-        sa.Column("details", sa.JSON(), nullable=False),
         sa.Column("effect_count", sa.Integer(), nullable=False),
         sa.Column("times", sa.Integer(), nullable=False),
+        sa.Column("details", sa.JSON(), nullable=False),
         sa.Column("minute_key", sa.String(300)),
         sa.PrimaryKeyConstraint("id", name="pk_log"),
         sa.UniqueConstraint("minute_key", name="uq_log_minute_key"),
@@ -255,33 +255,6 @@ def _create_assets() -> None:
     )
     op.create_index("ix_assignments_user_id_permission_asset_id", "assignments", ["user_id", "permission", "asset_id"])
     _create_partial_index("ix_assignments_expires_at", "assignments", ["expires_at"], "expires_at IS NOT NULL")
-    op.create_table(
-        "assignment_history",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("asset_id", sa.Integer(), nullable=False),
-        sa.Column("made_at", sa.BigInteger(), nullable=False),
-        sa.Column("made_by", sa.Integer(), nullable=False),
-        sa.Column("act", sa.String(20), nullable=False),
-        sa.Column("user_id", sa.Integer(), nullable=False),
-        sa.Column("permission", sa.String(30), nullable=False),
-        sa.Column("what", sa.String(20), nullable=False),
-        sa.Column("why", sa.String(20), nullable=False),
-        sa.Column("because", sa.String(30), nullable=False),
-        sa.Column("filters", sa.JSON()),
-        sa.Column("source", sa.String(22)),
-        sa.ForeignKeyConstraint(
-            ["asset_id"], ["assets.id"], name="fk_assignment_history_asset_id_assets", ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(
-            ["made_by"], ["users.id"], name="fk_assignment_history_made_by_users", ondelete="RESTRICT"
-        ),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name="fk_assignment_history_user_id_users", ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("id", name="pk_assignment_history"),
-        sqlite_autoincrement=True,
-    )
-    op.create_index("ix_assignment_history_asset_id_id", "assignment_history", ["asset_id", "id"])
 
 
 def _create_imports() -> None:
