@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import msgspec
 from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.schemas import UserChanges
 from fieldgate.accounts.store import TOPIC, revoke_tokens
@@ -19,14 +20,26 @@ LAST_SUPERUSER = Message("This is the last active superuser. Make another user a
 def check_change(user_id: int, changes: UserChanges, *, by: int | None, active_superusers: Collection[int]) -> None:
     """Raise an error if a user may not be changed. `by` is None for the operator of the service.
 
-    Only an active superuser may do it, and disable others only. So the last superuser cannot be disabled.
+    Only an active superuser may do it, and disable others only. The last superuser stays active and stays one.
     """
     if by is not None and by not in active_superusers:
         raise Forbidden(ONLY_SUPERUSERS)
     if user_id == by and changes.is_active is False:
         raise Conflict(Message("You cannot disable your own account. Ask another superuser."))
-    if changes.is_superuser is False and set(active_superusers) == {user_id}:
+    if False in (changes.is_superuser, changes.is_active):
+        keep_a_superuser(user_id, active_superusers)
+
+
+def keep_a_superuser(user_id: int, active_superusers: Collection[int]) -> None:
+    """Raise an error if no active superuser is left without this user."""
+    if set(active_superusers) == {user_id}:
         raise Conflict(LAST_SUPERUSER)
+
+
+async def lock_superusers(connection: AsyncConnection) -> set[int]:
+    """Return the ids of the active superusers. Locked, so that two who disable each other do not both succeed."""
+    active = select(users.c.id).where(users.c.is_superuser, users.c.disabled_at.is_(None))
+    return set((await connection.execute(active.order_by(users.c.id).with_for_update())).scalars())
 
 
 class UserEditor:
@@ -43,12 +56,9 @@ class UserEditor:
         if not values:
             return
         is_active = values.pop("is_active", None)
-        superusers = select(users.c.id).where(users.c.is_superuser, users.c.disabled_at.is_(None))
         account = users.update().where(users.c.id == user_id, users.c.id != PUBLIC_USER_ID)
         async with self._database.transaction() as connection:
-            # Locked, so that two superusers who disable each other do not both succeed.
-            locked = await connection.execute(superusers.order_by(users.c.id).with_for_update())
-            check_change(user_id, changes, by=by, active_superusers=set(locked.scalars()))
+            check_change(user_id, changes, by=by, active_superusers=await lock_superusers(connection))
             if values:
                 await connection.execute(account.values(**values))
             if is_active is not None:

@@ -102,14 +102,18 @@ def change(name: str, countries: tuple[str, ...], no_countries: bool, data: Path
     with _require_user(name):
         user_id = _existing_user(data, name).id
         _check_details(data, details, countries)
-        try:
-            asyncio.run(_change(data, user_id, new))
-        except Conflict as error:
-            raise click.ClickException(str(error.message)) from None
+        _change(data, user_id, new)
     click.echo(f"user {name} changed")
 
 
-async def _change(data: Path | None, user_id: int, new: UserChanges) -> None:
+def _change(data: Path | None, user_id: int, new: UserChanges) -> None:
+    try:
+        asyncio.run(_run_change(data, user_id, new))
+    except Conflict as error:
+        raise click.ClickException(str(error.message)) from None
+
+
+async def _run_change(data: Path | None, user_id: int, new: UserChanges) -> None:
     async with open_database(load_settings(data), creates=False) as database:
         await UserEditor(database, DataVersions(database)).change(user_id, new)
 
@@ -191,7 +195,7 @@ def password(name: str, password_stdin: bool, data: Path | None) -> None:
 def disable(name: str, data: Path | None) -> None:
     """Disable the user NAME. Tokens and sessions are revoked for good."""
     with _require_user(name):
-        run_with_accounts(data, lambda store: store.disable_user(name))
+        _change(data, _existing_user(data, name).id, UserChanges(is_active=False))
     click.echo(f"user {name} disabled")
 
 

@@ -40,20 +40,22 @@ def test_create_list_and_revoke(tmp_path: Path) -> None:
     tokens = run_command("token", "list", data=tmp_path).stdout
     assert created.stdout[:10] in tokens
     assert created.stdout.strip() not in tokens
-    done = run_command("user", "change", "amina", "--no-superuser", data=tmp_path)
     last = "This is the last active superuser. Make another user a superuser first."
-    assert (done.returncode, done.stderr) == (1, f"Error: {last}\n")
+    for refused in (("change", "amina", "--no-superuser"), ("disable", "amina")):
+        done = run_command("user", *refused, data=tmp_path)
+        assert (done.returncode, done.stderr) == (1, f"Error: {last}\n")
     changes = ("--first", "Zoë", "--no-ifrc", "--country", "tcd")
     assert run_command("user", "change", "AMINA", *changes, data=tmp_path).stdout == "user AMINA changed\n"
     assert re.search(r"1 +amina +superuser +TCD +1", run_command("user", "list", data=tmp_path).stdout)
     assert run_command("token", "revoke", "1", data=tmp_path).stdout == "token 1 revoked\n"
     again = run_command("token", "revoke", "1", data=tmp_path)
     assert (again.returncode, again.stderr) == (1, "Error: There is no valid token with the id 1.\n")
+    made(tmp_path, "--superuser", name="root")
     assert run_command("user", "disable", "AMINA", data=tmp_path).stdout == "user AMINA disabled\n"
-    refused = run_command("token", "create", "amina", data=tmp_path)
-    assert (refused.returncode, refused.stdout) == (1, "")
+    created = run_command("token", "create", "amina", data=tmp_path)
+    assert (created.returncode, created.stdout) == (1, "")
     message = f"The user amina does not exist or is disabled. The database is {tmp_path / 'fieldgate.db'}"
-    assert refused.stderr == f"Error: {message}\n"
+    assert created.stderr == f"Error: {message}\n"
 
 
 @pytest.mark.parametrize(
