@@ -42,7 +42,9 @@ from fieldgate.assets.sharing.routes import (
 )
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.sharing.transfer import OwnershipStore
+from fieldgate.assets.store import TOPIC as ASSETS_TOPIC
 from fieldgate.assets.store import AssetStore
+from fieldgate.assets.tables import assignments
 from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, sqlite_file
@@ -149,7 +151,7 @@ def build_app(
     For tests: `extra_operations` are added to those of the service, and `openapi` is the document of all, if it exists.
     """
     database = Database(settings.database, is_pooled=settings.database_pooler)
-    data_versions = DataVersions(database)
+    data_versions = DataVersions(database, ends=(ASSETS_TOPIC, assignments.c.expires_at))
     account_store = AccountStore(database, data_versions)
     passwords = passwords or Passwords()
     authenticator = AccountAuthenticator(account_store, passwords, LoginThrottle(database))

@@ -62,6 +62,7 @@ NIGHTLY = frozenset(
 # `make nightly` only.
 ON_BOTH_DATABASES = frozenset(
     {
+        "access/test_ended_access.py",
         "access/test_visibility_sql.py",
         "assets/sharing/test_concurrency.py",
         "assets/test_search_sql.py",

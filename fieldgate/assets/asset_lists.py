@@ -35,9 +35,10 @@ from fieldgate.assets.authorization import effective_user_id
 from fieldgate.assets.search_query import SearchExpression
 from fieldgate.assets.search_sql import SearchCompiler
 from fieldgate.assets.store import TOPIC, is_newest_version
-from fieldgate.assets.tables import assets, assignments, versions
+from fieldgate.assets.tables import assets, assignments, has_not_ended, versions
 from fieldgate.cache import BoundedCache
 from fieldgate.db import Database, PreparedQuery, in_bound_list
+from fieldgate.db.data_versions import timed_version
 from fieldgate.db.tables import topic_versions
 from fieldgate.identity import Caller
 from fieldgate.pagination import PageRequest
@@ -182,7 +183,7 @@ def page_query(database: Database) -> Select[Any]:
     One statement sees one snapshot on both databases. If no asset is found, there is one row with the head.
     """
     head = select(
-        _version(TOPIC).label("assets_version"),
+        timed_version(database, TOPIC, assignments.c.expires_at).label("assets_version"),
         _version(ACCOUNTS_TOPIC).label("accounts_version"),
         _of_user(users.c.username).label("username"),
         _of_user(users.c.disabled_at).label("disabled_at"),
@@ -239,7 +240,9 @@ def _granted(database: Database, asset_id: ColumnElement[Any], user_id: Any) -> 
         found = func.json_agg(func.json_build_array(*columns, given.c.filters))
     if isinstance(user_id, int):
         user_id = literal_column(str(user_id), Integer)
-    query = select(cast(found, Text)).where(given.c.asset_id == asset_id, given.c.user_id == user_id)
+    query = select(cast(found, Text)).where(
+        given.c.asset_id == asset_id, given.c.user_id == user_id, has_not_ended(given)
+    )
     granted = query.correlate_except(given).scalar_subquery()
     # Most assets are in no collection.
     return granted if asset_id is assets.c.id else case((asset_id.is_not(None), granted))
@@ -293,12 +296,16 @@ class AssetLists:
                 return found
         query = listed_ids(caller, search, is_sqlite=self._database.is_sqlite).order_by(*list_order(search))
         async with self._database.read_transaction() as connection:
+            # Read before the ids: an assignment can end in between, which a snapshot of the data does not prevent.
+            head = await connection.run_sync(self._rows.execute, ids=[], user_id=user_id)
             if search.expression is not None:
                 # Each form of an expression is a new statement of up to 400 KB: keep it out of SQLAlchemy's cache.
                 await connection.execution_options(compiled_cache=None)
             ids = array("q", (await connection.execute(query)).scalars())
             rows = await connection.run_sync(self._rows.execute, ids=ids[wanted].tolist(), user_id=user_id)
-        found = _asset_page(ids, wanted, rows)
+        found = msgspec.structs.replace(
+            _asset_page(ids, wanted, rows), versions=_asset_page(ids, slice(0), head).versions
+        )
         if search.expression is None:
             self._ids.put((user_id, search), (found.versions, ids), size=len(ids) * ids.itemsize + 256)
         return found

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Integer, Row, Subquery, bindparam, literal_column, select, true, union
+from sqlalchemy import ColumnElement, Integer, Row, Subquery, and_, bindparam, literal_column, select, true, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
-from fieldgate.assets.tables import assets, assignments
+from fieldgate.assets.tables import assets, assignments, has_not_ended
 from fieldgate.db import Database, PreparedQuery
 from fieldgate.errors import Forbidden, NotFound
 from fieldgate.i18n.messages import Message
@@ -248,7 +248,11 @@ class AssetAuthorizer:
 
 def _is_on_asset_of(holders: Subquery) -> ColumnElement[bool]:
     """A condition for assignments: on the asset or its collection, of one of these users."""
-    return assignments.c.asset_id.in_([assets.c.id, assets.c.parent_id]) & (assignments.c.user_id == holders.c.id)
+    return and_(
+        assignments.c.asset_id.in_([assets.c.id, assets.c.parent_id]),
+        assignments.c.user_id == holders.c.id,
+        has_not_ended(),
+    )
 
 
 def _to_scope(row: Sequence[Any], found: Iterable[Sequence[Any]]) -> AssignmentScope:
@@ -285,7 +289,7 @@ async def _load_scope(connection: AsyncConnection, row: Row[Any], user_ids: Sequ
     asset_ids = [row.id] if row.parent_id is None else [row.id, row.parent_id]
     found = await connection.execute(
         select(*_ASSIGNMENT_COLUMNS, assignments.c.filters).where(
-            assignments.c.asset_id.in_(asset_ids), assignments.c.user_id.in_(user_ids)
+            assignments.c.asset_id.in_(asset_ids), assignments.c.user_id.in_(user_ids), has_not_ended()
         )
     )
     direct, on_collection = _split_by_level(row.id, found)

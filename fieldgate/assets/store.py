@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets import visibility_sql
 from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, effective_user_id
-from fieldgate.assets.tables import FORM_TYPES, assets, assignments, files, versions
+from fieldgate.assets.tables import FORM_TYPES, assets, assignments, files, has_not_ended, versions
 from fieldgate.db import Database, DataVersions, RowPage, new_uid, now, paginate
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
@@ -311,6 +311,7 @@ class AssetStore:
                 assignments.c.user_id == PUBLIC_USER_ID,
                 assignments.c.permission == visibility_sql.DISCOVER,
                 not_(assignments.c.is_denied),
+                has_not_ended(),
                 assets.c.owner_id.in_(owner_ids),
             )
             .group_by(assets.c.owner_id)

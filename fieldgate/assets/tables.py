@@ -4,6 +4,7 @@ from sqlalchemy import (
     JSON,
     Boolean,
     Column,
+    ColumnElement,
     ForeignKey,
     Index,
     Integer,
@@ -12,9 +13,11 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    or_,
 )
+from sqlalchemy.sql.selectable import FromClause
 
-from fieldgate.db import Timestamp, metadata
+from fieldgate.db import ClockTime, Timestamp, metadata
 
 files = Table(
     "files",
@@ -93,6 +96,11 @@ assignments = Table(
     Index(None, "expires_at"),  # of those that end
     sqlite_autoincrement=True,
 )
+
+
+def has_not_ended(rows: FromClause = assignments) -> ColumnElement[bool]:
+    """A condition of every statement that reads assignments: one that has ended is as if it did not exist."""
+    return or_(rows.c.expires_at.is_(None), rows.c.expires_at > ClockTime())
 
 
 SURVEY, TEMPLATE, BLOCK, QUESTION = "survey", "template", "block", "question"

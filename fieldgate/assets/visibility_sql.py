@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, CompoundSelect, Select, and_, case, exists
 from sqlalchemy.sql.selectable import FromClause
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
-from fieldgate.assets.tables import assets, assignments
+from fieldgate.assets.tables import assets, assignments, has_not_ended
 
 # Checking this permission is enough: a row that grants another permission comes with one that grants view_asset, and
 # a row that denies view_asset comes with rows that deny the permissions depending on it.
@@ -73,7 +73,10 @@ def _owned_ids(user_id: int) -> Select[Any]:
 
 def _granted_ids(user_id: int, permission: str) -> Select[Any]:
     return select(assignments.c.asset_id.label("id")).where(
-        assignments.c.user_id == user_id, assignments.c.permission == permission, not_(assignments.c.is_denied)
+        assignments.c.user_id == user_id,
+        assignments.c.permission == permission,
+        not_(assignments.c.is_denied),
+        has_not_ended(),
     )
 
 
@@ -86,6 +89,7 @@ def _inherited_ids(user_id: int) -> Select[Any]:
             assignments.c.user_id == user_id,
             assignments.c.permission == VIEW,
             not_(assignments.c.is_denied),
+            has_not_ended(),
             not_(_is_denied(inside, user_id)),
         )
     )
@@ -131,6 +135,7 @@ def _is_shared_directly() -> ColumnElement[bool]:
         given.c.asset_id == assets.c.id,
         given.c.user_id != assets.c.owner_id,
         not_(given.c.is_denied),
+        has_not_ended(given),
         _is_active(given.c.user_id),
     )
 
@@ -143,6 +148,7 @@ def _is_shared_by_collection() -> ColumnElement[bool]:
         given.c.user_id != assets.c.owner_id,
         given.c.permission == VIEW,
         not_(given.c.is_denied),
+        has_not_ended(given),
         not_(_is_denied(assets, given.c.user_id)),
         _is_active(given.c.user_id),
     )
@@ -168,6 +174,7 @@ def _is_granted(asset_id: ColumnElement[int], user_id: int, permission: str) -> 
         given.c.user_id == user_id,
         given.c.permission == permission,
         not_(given.c.is_denied),
+        has_not_ended(given),
     )
 
 

@@ -6,12 +6,13 @@ from fieldgate.db.outages import is_unavailable
 from fieldgate.db.paginate import PreparedPage, RowPage, paginate
 from fieldgate.db.prepared import CommitCache, PreparedQuery, in_bound_list, in_values
 from fieldgate.db.snapshot import Snapshot, snapshot
-from fieldgate.db.tables import Timestamp, metadata, now
+from fieldgate.db.tables import ClockTime, Timestamp, metadata, now
 from fieldgate.db.uid import new_uid, new_uids
 from fieldgate.db.upsert import insert_missing, insert_rows, insert_rows_sync, upsert
 
 __all__ = [
     "IDENTITY_TOPIC",
+    "ClockTime",
     "CommitCache",
     "DataVersions",
     "Database",

@@ -10,6 +10,8 @@ A new version is the time in microseconds, or one more than the version before i
 the order of commits, and none is used twice for different data, also after a backup was restored, unless the clock was
 set back as well.
 
+Some data ends at a time that was written before (`ends`). Nobody writes then: once it passed, that time is a version.
+
 On SQLite, every process sees a commit at once. On PostgreSQL, the process that wrote does, and the others learn of it
 by LISTEN, usually within milliseconds. A process that has not heard from PostgreSQL for `MAX_STALENESS` queries the
 versions instead of using those it has. So does one behind a connection pooler, where LISTEN does not work.
@@ -22,14 +24,26 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from sqlalchemy import BigInteger, bindparam, cast, extract, func, literal_column, select
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Select,
+    bindparam,
+    case,
+    cast,
+    extract,
+    func,
+    literal_column,
+    select,
+)
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db.database import Database
 from fieldgate.db.outages import DatabaseGone, is_unavailable
 from fieldgate.db.prepared import PreparedQuery
-from fieldgate.db.tables import Timestamp, now, topic_versions
+from fieldgate.db.tables import ClockTime, Timestamp, now, topic_versions
 from fieldgate.db.upsert import upsert
 
 CHANNEL = "fieldgate_changes"
@@ -38,15 +52,25 @@ MAX_STALENESS = 1.0  # seconds without news after which the versions are queried
 HEARTBEAT_INTERVAL = 0.4  # seconds between two queries on the listener's connection
 RETRY_DELAY = 0.5  # seconds before the listener connects again
 
-_SELECT_VERSIONS = "SELECT topic, version FROM changes"
 _NOTIFY = select(func.pg_notify(CHANNEL, bindparam("topic")))
 
 log = logging.getLogger(__name__)
 
 
 class DataVersions:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, ends: tuple[str, Column[Any]] | None = None) -> None:
+        """`ends` are a topic and the column of the times at which some of its data ends."""
         self._database = database
+        stored, self._select_next_end = select(topic_versions.c.topic, topic_versions.c.version), "SELECT NULL"
+        if ends is not None:
+            topic, times = ends
+            is_timed = topic_versions.c.topic == topic
+            version = case((is_timed, timed_version(database, topic, times)), else_=topic_versions.c.version)
+            stored = select(topic_versions.c.topic, version)
+            next_end = select(func.min(times)).where(times > ClockTime())
+            self._select_next_end = _literal_sql(database, next_end)
+        self._select_versions = _literal_sql(database, stored)
+        self._next_end: int | None = None  # in microseconds; SQLite only
         self._upsert = _bump_statement(database)
         self._bump_prepared = PreparedQuery(database, self._upsert)
         self._versions: dict[str, int] = {}
@@ -105,8 +129,11 @@ class DataVersions:
     def _refresh_from_sqlite(self) -> None:
         reader = self._database.sqlite_reader()
         state = self._database.commit_state()
-        if state != self._sqlite_state or reader is not self._sqlite_reader:
-            self._receive(dict(reader.execute(_SELECT_VERSIONS).fetchall()), self._versions)
+        is_same = state == self._sqlite_state and reader is self._sqlite_reader
+        if not is_same or (self._next_end is not None and Timestamp.pack(now()) >= self._next_end):
+            # The next end first: if it passes before the versions are read, they are read once more.
+            [(self._next_end,)] = reader.execute(self._select_next_end).fetchall()
+            self._receive(dict(reader.execute(self._select_versions).fetchall()), self._versions)
             self._sqlite_state, self._sqlite_reader = state, reader
 
     async def _refresh_from_postgres(self) -> None:
@@ -115,7 +142,7 @@ class DataVersions:
 
     async def _query_postgres(self) -> dict[str, int]:
         async with self._database.pooled_connection() as connection:
-            return dict(await connection.fetch(_SELECT_VERSIONS))
+            return dict(await connection.fetch(self._select_versions))
 
     def _receive(self, found: dict[str, int], before: dict[str, int]) -> None:
         """Use versions that were queried; `before` are those that were known when the query was sent.
@@ -180,7 +207,7 @@ class DataVersions:
                 notified.clear()
                 queried_at = asyncio.get_running_loop().time()
                 before = self._versions
-                self._receive(dict(await connection.fetch(_SELECT_VERSIONS, timeout=MAX_STALENESS / 2)), before)
+                self._receive(dict(await connection.fetch(self._select_versions, timeout=MAX_STALENESS / 2)), before)
                 self._last_heard = queried_at
                 with suppress(TimeoutError):
                     async with asyncio.timeout(HEARTBEAT_INTERVAL):  # not wait_for: it can lose a cancellation
@@ -198,3 +225,16 @@ def _bump_statement(database: Database) -> Any:
         time = cast(extract("epoch", func.clock_timestamp()) * 1_000_000, BigInteger)
         statement = statement.values(topic=bindparam("topic"), version=time)
     return statement.returning(topic_versions.c.version)
+
+
+def timed_version(database: Database, topic: str, ends: Column[Any]) -> ColumnElement[Any]:
+    """The version of a topic, or the last of these times that has passed, whichever is later."""
+    version = select(topic_versions.c.version).where(topic_versions.c.topic == topic).correlate(None).scalar_subquery()
+    passed = select(func.max(ends)).where(ends <= ClockTime()).scalar_subquery()
+    if database.is_sqlite:
+        return func.max(func.coalesce(version, 0), func.coalesce(passed, 0))
+    return func.greatest(version, passed)
+
+
+def _literal_sql(database: Database, statement: Select[Any]) -> str:
+    return str(statement.compile(dialect=database.dialect, compile_kwargs={"literal_binds": True}))

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import BigInteger, Column, MetaData, String, Table
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator
 
 metadata = MetaData(
@@ -50,6 +52,23 @@ class Timestamp(TypeDecorator[datetime]):
 
 def now() -> datetime:
     return datetime.now(UTC)
+
+
+class ClockTime(FunctionElement[datetime]):
+    """The time at which a statement is executed, by the clock of the database: on SQLite, in whole milliseconds."""
+
+    type = Timestamp()
+    inherit_cache = True
+
+
+@compiles(ClockTime, "postgresql")
+def _postgres_clock(*_: object, **__: object) -> str:
+    return "CAST(EXTRACT(epoch FROM statement_timestamp()) * 1000000 AS BIGINT)"
+
+
+@compiles(ClockTime, "sqlite")
+def _sqlite_clock(*_: object, **__: object) -> str:
+    return "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000"
 
 
 topic_versions = Table(

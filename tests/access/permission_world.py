@@ -3,6 +3,7 @@
 import random
 from collections import defaultdict
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -122,19 +123,25 @@ class PermissionWorld:
         found: dict[int, list[Assignment]] = defaultdict(list)
         async with self.service.database.read_transaction() as connection:
             for row in await connection.execute(select(assignments).where(assignments.c.asset_id == asset.id)):
-                found[row.user_id].append(Assignment(row.permission, row.is_denied, row.filters))
+                if row.expires_at is None or row.expires_at > now():
+                    found[row.user_id].append(Assignment(row.permission, row.is_denied, row.filters))
         return found
 
     async def _save(self, asset: WorldAsset, user: WorldUser, outcome: RuleOutcome) -> None:
-        state = outcome.state
+        """Write a state. Everything else that can be assigned was assigned until yesterday."""
+        state, a_day = outcome.state, timedelta(days=1)
+        possible = rules.assignable(asset.asset_type, to_public=state.is_public)
         values = [
-            *((each, False, dict(state.filters) if each == PARTIAL else None) for each in state.granted),
+            *((each, False, now() + a_day if "view" in each else None) for each in state.granted),
             *((each, True, None) for each in state.denied),
+            *((each, False, now() - a_day) for each in possible - state.granted - state.denied),
         ]
+        filters = dict(state.filters or SAMPLE_FILTERS)
         rows = [
             {"uid": new_uid("p"), "asset_id": asset.id, "user_id": user.id, "permission": permission,
-             "is_denied": is_denied, "filters": filters, "created_at": now()}
-            for permission, is_denied, filters in values
+             "is_denied": is_denied, "filters": filters if permission == PARTIAL else None, "created_at": now(),
+             "expires_at": ends}
+            for permission, is_denied, ends in values
         ]  # fmt: skip
         here = (assignments.c.asset_id == asset.id) & (assignments.c.user_id == user.id)
         async with self.service.database.transaction() as connection:

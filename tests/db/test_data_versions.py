@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import asyncpg
 import pytest
 from sqlalchemy import Connection, select
 
-from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, upsert
+from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, Timestamp, now, upsert
 from fieldgate.db.outages import DatabaseGone
-from fieldgate.db.tables import topic_versions
+from fieldgate.db.tables import leases, topic_versions
 from tests.processes import TIMEOUT_SECONDS
 
 FAR_AHEAD = 2**62  # later than any clock
@@ -159,3 +160,30 @@ async def test_failed_write_function_changes_no_version(database: Database, data
     with pytest.raises(RuntimeError):
         await database.write(fail)
     assert await data_versions.version("x") == 0
+
+
+async def test_an_end_that_passes_is_a_version_in_every_process(database_url: str) -> None:
+    """Nobody writes when it passes. The second end is not seen before the first."""
+    one, other = (Database(database_url) for _ in range(2))
+    seen = [DataVersions(each, ends=("x", leases.c.expires)) for each in (one, other)]
+    ends = [now() + timedelta(milliseconds=after) for after in (50, 150)]
+    try:
+        for name, end in (("first", ends[0]), ("second", ends[1]), ("never", now() + timedelta(days=1))):
+            async with one.transaction() as connection:
+                await connection.execute(leases.insert().values(name=name, holder="", expires=end))
+        (stored,) = await bump(one, "x")
+        steps = sorted({stored, *(max(stored, Timestamp.pack(each)) for each in ends)})
+        for data_versions in seen:
+            found = [await data_versions.version("x")]
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                while found[-1] != steps[-1]:
+                    found.append(await data_versions.version("x"))
+            assert found == sorted(found)
+            assert set(found) <= set(steps)
+            assert await data_versions.versions(("x", "y"), fresh=True) == (steps[-1], 0)
+            assert data_versions.generation == 0
+        (written,) = await bump(one, "x")
+        assert written > steps[-1]
+        assert [await each.version("x") for each in seen] == [written, written]
+    finally:
+        await asyncio.gather(one.close(), other.close())

@@ -30,7 +30,7 @@ from fieldgate.assets.sharing.grants import (
     run_by_cost,
 )
 from fieldgate.assets.store import TOPIC
-from fieldgate.assets.tables import assets, assignments
+from fieldgate.assets.tables import assets, assignments, has_not_ended
 from fieldgate.db import (
     Database,
     DataVersions,
@@ -247,7 +247,7 @@ def _select_assignments(*conditions: ColumnElement[bool]) -> Select[Any]:
         users.c.uid,
     )
     joined = query.join_from(assignments, users, users.c.id == assignments.c.user_id)
-    return joined.where(*conditions).order_by(assignments.c.id)
+    return joined.where(*conditions, has_not_ended()).order_by(assignments.c.id)
 
 
 def _to_grants(row: Sequence[Any], stored: dict[int, StoredByUser], grantees: dict[int, Grantee]) -> AssetGrants:

@@ -16,7 +16,7 @@ from fieldgate.accounts.tables import users
 from fieldgate.assets.sharing.change_log import EffectRow, effect_row, permission_entry
 from fieldgate.assets.sharing.grants import Action
 from fieldgate.assets.store import TOPIC
-from fieldgate.assets.tables import assets, assignments
+from fieldgate.assets.tables import assets, assignments, has_not_ended
 from fieldgate.db import Database, DataVersions
 from fieldgate.db.log import LogEntry, LogObject, LogUser, write_log
 from fieldgate.identity import User
@@ -80,7 +80,7 @@ async def _count(connection: AsyncConnection, transfer: Transfer) -> TransferCou
     by_type = select(assets.c.asset_type, func.count().label("number")).where(assets.c.owner_id == transfer.owner_id)
     found = await connection.execute(by_type.group_by(assets.c.asset_type).order_by(assets.c.asset_type))
     counts = {row.asset_type: row.number for row in found}
-    replaced = select(func.count()).select_from(assignments).where(_is_replaced(transfer))
+    replaced = select(func.count()).select_from(assignments).where(_is_replaced(transfer), has_not_ended())
     return TransferCounts(counts, (await connection.execute(replaced)).scalar_one())
 
 
@@ -96,7 +96,7 @@ async def _log_entries(connection: AsyncConnection, transfer: Transfer) -> list[
     both = found.where(users.c.id.in_((transfer.owner_id, transfer.new_owner_id)))
     people = {row.id: LogUser(row.id, row.uid, row.username) for row in await connection.execute(both)}
     held: dict[int, set[str]] = defaultdict(set)
-    granted = select(assignments.c.asset_id, assignments.c.permission).where(_is_replaced(transfer))
+    granted = select(assignments.c.asset_id, assignments.c.permission).where(_is_replaced(transfer), has_not_ended())
     for asset_id, permission in await connection.execute(granted.where(assignments.c.is_denied.is_(False))):
         held[asset_id].add(permission)
     moved = select(assets.c.id, assets.c.uid, assets.c.name, assets.c.asset_type)

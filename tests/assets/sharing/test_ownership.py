@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from fieldgate.assets.tables import assets, assignments
+from fieldgate.assets.tables import assets, assignments, has_not_ended
 from fieldgate.db.log import log
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
@@ -42,7 +42,7 @@ class TransferWorld:
     async def assignments_of(self, user: WorldUser) -> set[tuple[int, str]]:
         async with self.service.database.read_transaction() as connection:
             query = select(assignments.c.asset_id, assignments.c.permission).where(assignments.c.user_id == user.id)
-            return {(row.asset_id, row.permission) for row in await connection.execute(query)}
+            return {(row.asset_id, row.permission) for row in await connection.execute(query.where(has_not_ended()))}
 
     async def history(self, asset: WorldAsset) -> list[Any]:
         async with self.service.database.read_transaction() as connection:
