@@ -9,11 +9,13 @@ import msgspec
 
 from fieldgate.db import Database
 from fieldgate.events.sync.page_reader import PageReader, Record, RecordByLanguage, record_id
+from fieldgate.events.sync.remote import RemoteError
 from fieldgate.reference.parsing import InvalidReferenceRecord, parse_country, parse_disaster_type
 from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
 from fieldgate.reference.store import ReferenceStore
 
 COUNTRIES_PATH, TYPES_PATH = "country/", "disaster_type/"
+MAX_REFERENCE_RECORDS = 5_000  # of one list, which is held in memory; the live system has about 200 countries
 
 
 class ReferenceSync:
@@ -82,6 +84,8 @@ class ReferenceSync:
         async for page in self._reader.pages(path, parameters):
             for id_, by_language in page.records.items():
                 records[id_] |= by_language
+            if len(records) > MAX_REFERENCE_RECORDS:
+                raise RemoteError(f"{path} has more than {MAX_REFERENCE_RECORDS} records. Is this the right server?")
         return list(records.values())
 
     async def _upsert(

@@ -7,6 +7,8 @@ import httpx
 import pytest
 
 from fieldgate.db import DataVersions
+from fieldgate.events.sync.reference_sync import MAX_REFERENCE_RECORDS
+from fieldgate.events.sync.remote import RemoteError
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.schemas import PROFILE_FIELDS
@@ -61,6 +63,15 @@ async def test_full_record_of_a_country(target: SyncTarget) -> None:
     await target.sync(system.transport())
     shown = json.loads((await _reference_data(target)).full_country_json(Language.ENGLISH, 123))
     assert (shown["phone"], shown["inform_score"], shown["city_code"]) == (None, "5.2", "44600")
+
+
+async def test_endless_list_is_refused(target: SyncTarget) -> None:
+    before = await _reference_data(target)
+    names = (f"Country {number}" for number in range(MAX_REFERENCE_RECORDS + 1_000))
+    system = CountrySystem([live_record(1)], [{"id": 1000 + id_, "name": name} for id_, name in enumerate(names)])
+    with pytest.raises(RemoteError, match="country/ has more than 5000 records"):
+        await target.sync(system.transport())
+    assert (await _reference_data(target)).countries.keys() == before.countries.keys()
 
 
 async def test_countries_that_the_server_does_not_list(target: SyncTarget) -> None:
