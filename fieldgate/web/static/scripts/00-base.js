@@ -19,8 +19,12 @@
   };
   addEventListener("hashchange", openTarget);
   openTarget();
+  const closeMenus = (kept) => {
+    for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(kept)) menu.open = false;
+  };
+  document.addEventListener("click", (event) => closeMenus(event.target));
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = false;
+    if (event.key === "Escape") closeMenus(null);
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;
     const search = document.querySelector("input[type=search]");
     if (search) { search.focus(); event.preventDefault(); }
