@@ -1,63 +1,98 @@
 """Reference implementation of event search: checks every event in turn. The index must give the same results.
 
-`event_filters` generates the filters that both are asked for.
+`event_filters` generates the filters that both are asked for. A new filter gets a row in `FILTER_VALUES`.
 """
 
-from collections.abc import Sequence
-from datetime import datetime
-from typing import Any
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Literal
 
 from hypothesis import strategies as st
 
-from fieldgate.events.model import SOURCES, Event
+from fieldgate.events.model import SOURCES, Appeal, Event, Visibility
 from fieldgate.events.search.filters import ORDERING_FIELDS, EventFilters, ordering_terms, search_words
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.collation import collation_key
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import in_language
 from fieldgate.reference.reference_data import ReferenceData, fold_text
-from tests.events.samples import COUNTRIES, TYPES, timestamps
+from tests.events.samples import COUNTRIES, FIRST_DAY, TYPES
 
+_DATE_FIELDS = ("disaster_start_date", "created_at", "updated_at")
+_DATE_VALUES = tuple(FIRST_DAY + timedelta(days=days) for days in (0, 3, 6, 12))
+
+# Values of every filter. Of `varied_events`, at least one value of each is met by some events and not by all.
+FILTER_VALUES: Mapping[str, Sequence[Any]] = {
+    "countries__in": ((14,), (27, 84), (123, 9999), (9999, 2**70)),
+    "regions__in": ((0,), (1, 2), (99,)),
+    "countries__iso3__in": (("AFG",), ("npl", "XXX"), ("XXX",)),
+    "countries__all": ((14,), (14, 27), (123, 999)),
+    "regions__all": ((0,), (1, 2), (99,)),
+    "dtype": (*TYPES, 999),
+    "dtype__in": ((1,), (2, 12), (999,)),
+    "id": (0, 1, 2, 3, 2**70),
+    "id__in": ((1,), (0, 2, 5, 40), (2**70,)),
+    "appeal_type": ((0,), (1, 2), (3,)),
+    "appeal_code": ("MDRNP001", "mdrnp001", "%"),
+    "is_featured": (True, False),
+    "is_featured_region": (True, False),
+    "auto_generated_source": SOURCES,
+    "glide": ("FL-2020-000001-NPL", "FL-2020"),
+    "ifrc_severity_level": (0, 1, 2),
+    "ifrc_severity_level__in": ((0,), (0, 2)),
+    **{name + bound: _DATE_VALUES for name in _DATE_FIELDS for bound in ("", "__gt", "__gte", "__lt", "__lte")},
+    "search": ("flood", "CRUE", "école", "nep", '"a flood"', "fl, oo", "%", "neverheard"),
+}
+_LEVELS: tuple[Literal[0, 1, 2], ...] = (0, 1, 2)
+_APPEAL_TYPES: tuple[Literal[0, 1, 2, 3], ...] = (0, 1, 2, 3)
 _terms = st.builds(lambda sign, field: sign + field, st.sampled_from(("", "-")), st.sampled_from(ORDERING_FIELDS))
-_countries = st.lists(st.sampled_from((*COUNTRIES, 9999, 2**70)), max_size=2).map(tuple)
-_flags = st.sampled_from((None, None, None, True, False))
+_orderings = st.sampled_from(("", "-disaster_start_date")) | st.lists(_terms, max_size=3).map(",".join)
 
 
-def _mostly_none(strategy: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
-    """Mostly None: many filters at once match no event."""
-    return st.none() | st.none() | st.none() | strategy
+def _filters_named(names: list[str]) -> st.SearchStrategy[EventFilters]:
+    values = {name: st.sampled_from(FILTER_VALUES[name]) for name in names}
+    return st.builds(EventFilters, ordering=_orderings, **values)
 
 
-event_filters = st.builds(
-    EventFilters,
-    countries__in=st.just(()) | _countries,
-    regions__in=st.just(()) | st.lists(st.sampled_from((0, 1, 2, 3, 99)), max_size=2).map(tuple),
-    countries__iso3__in=st.just(())
-    | st.just(())
-    | st.lists(st.sampled_from(("AFG", "npl", "XXX")), max_size=2).map(tuple),
-    countries__all=st.just(()) | st.just(()) | st.lists(st.sampled_from((14, 27, 123, 999)), max_size=2).map(tuple),
-    regions__all=st.just(()) | st.just(()) | st.lists(st.sampled_from((0, 1, 2, 99)), max_size=2).map(tuple),
-    dtype=_mostly_none(st.sampled_from((*TYPES, 999))),
-    dtype__in=st.just(()) | st.just(()) | st.lists(st.sampled_from(TYPES), max_size=2).map(tuple),
-    id=_mostly_none(st.sampled_from((0, 1, 2, 3, 2**70))),
-    id__in=st.just(()) | st.just(()) | st.lists(st.integers(0, 40), max_size=20).map(tuple),
-    appeal_type=st.just(()) | st.just(()) | st.lists(st.integers(0, 3), max_size=2).map(tuple),
-    appeal_code=st.sampled_from(("", "", "", "MDRNP001", "%")),
-    is_featured=_flags,
-    is_featured_region=_flags,
-    auto_generated_source=_mostly_none(st.sampled_from(SOURCES)),
-    glide=st.sampled_from(("", "", "", "FL-2020-000001-NPL")),
-    ifrc_severity_level=_mostly_none(st.integers(0, 2)),
-    ifrc_severity_level__in=st.just(()) | st.just(()) | st.just((0, 2)),
-    disaster_start_date__gte=_mostly_none(timestamps),
-    disaster_start_date__lt=_mostly_none(timestamps),
-    disaster_start_date=_mostly_none(_mostly_none(timestamps)),
-    created_at__gt=_mostly_none(timestamps),
-    created_at__lte=_mostly_none(timestamps),
-    updated_at__gte=_mostly_none(timestamps),
-    search=st.sampled_from(("", "", "flood", "CRUE", "école", "nep", '"a flood"', "fl, oo", "%", "neverheard")),
-    ordering=st.sampled_from(("", "-disaster_start_date")) | st.lists(_terms, max_size=3).map(",".join),
-)
+# At most two filters at once: many together match no event, and nothing would be compared.
+event_filters = st.lists(st.sampled_from(list(FILTER_VALUES)), max_size=2, unique=True).flatmap(_filters_named)
+
+
+def _appeal(number: int) -> Appeal:
+    code = "MDRNP001" if number % 2 else None
+    return Appeal(
+        id=number,
+        aid="x",
+        code=code,
+        atype=_APPEAL_TYPES[number % 4],
+        status=0,
+        amount_requested=0.0,
+        amount_funded=0.0,
+    )
+
+
+def varied_events() -> list[Event]:
+    """Events that differ in everything that filters look at."""
+    return [
+        Event(
+            id=number,
+            name={"en": f"{('Flood', 'North', 'A flood')[number % 3]} {number}", "fr": ("Crue", "École")[number % 2]},
+            dtype=(*TYPES, None)[number % 6],
+            countries=tuple(sorted({COUNTRIES[number % 7], COUNTRIES[(number * 3) % 5]} if number % 8 else ())),
+            num_affected=number % 4 or None,
+            ifrc_severity_level=_LEVELS[number % 3],
+            glide="FL-2020-000001-NPL" if number % 5 == 0 else "",
+            disaster_start_date=FIRST_DAY + timedelta(days=number % 13),
+            created_at=FIRST_DAY + timedelta(days=number % 11),
+            updated_at=FIRST_DAY + timedelta(days=number % 7),
+            auto_generated_source=None if number % 7 == 6 else SOURCES[number % 7],  # type: ignore[arg-type]
+            is_featured=number % 4 == 1,
+            is_featured_region=number % 5 == 2,
+            visibility=Visibility.PUBLIC,
+            appeals=(_appeal(number),) if number % 3 else (),
+        )
+        for number in range(60)
+    ]
 
 
 def matching_ids(
@@ -113,14 +148,14 @@ def _matches(event: Event, filters: EventFilters, scope: ViewerScope, reference_
         filters.id is None or event.id == filters.id,
         not filters.id__in or event.id in filters.id__in,
         not filters.appeal_type or {appeal.atype for appeal in event.appeals} & set(filters.appeal_type),
-        not filters.appeal_code or filters.appeal_code in codes,
+        not filters.appeal_code or filters.appeal_code.upper() in codes,
         filters.is_featured is None or event.is_featured == filters.is_featured,
         filters.is_featured_region is None or event.is_featured_region == filters.is_featured_region,
         filters.auto_generated_source is None or event.auto_generated_source == filters.auto_generated_source,
         not filters.glide or event.glide == filters.glide,
         filters.ifrc_severity_level is None or event.ifrc_severity_level == filters.ifrc_severity_level,
         not filters.ifrc_severity_level__in or event.ifrc_severity_level in filters.ifrc_severity_level__in,
-        *(_in_date_range(event, filters, name) for name in ("disaster_start_date", "created_at", "updated_at")),
+        *(_in_date_range(event, filters, name) for name in _DATE_FIELDS),
         *(_contains_word(event, word, reference_data) for word in search_words(filters.search)),
     )
     return all(checks)
