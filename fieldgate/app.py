@@ -66,7 +66,8 @@ from fieldgate.http.request.hosts import HostPolicy
 from fieldgate.http.request.rate_limits import RateLimiter
 from fieldgate.http.request.request_body import BodyDrainer, BodyReader
 from fieldgate.http.response.cors import Cors
-from fieldgate.http.response.responses import ResponseCache, strict_transport_security
+from fieldgate.http.response.response_cache import ResponseCache
+from fieldgate.http.response.responses import strict_transport_security
 from fieldgate.imports import annotated_routes, asset_warning_routes
 from fieldgate.imports import routes as import_routes
 from fieldgate.imports.annotated_routes import WorkbookAnnotator

@@ -48,7 +48,8 @@ from fieldgate.http.request_parsing import (
 from fieldgate.http.response import responses
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_builder import ErrorContext, PageRenderer, ResponseBuilder, wants_error_page
-from fieldgate.http.response.responses import Response, ResponseCache
+from fieldgate.http.response.response_cache import ResponseCache
+from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import ANONYMOUS, Caller, Origin
 from fieldgate.metrics.requests import RequestMetrics

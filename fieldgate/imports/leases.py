@@ -1,22 +1,50 @@
-"""Leases of imports: the statements with which workers claim imports from the queue. They are compiled once."""
+"""Leases of imports: a worker claims an import from the queue for a time, renews the claim, or loses it to another."""
 
+import secrets
 from collections.abc import Iterable
 from datetime import timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
+import msgspec
 from sqlalchemy import BigInteger, ColumnElement, Select, TextClause, bindparam, func, or_, select, type_coerce
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from fieldgate.accounts.tables import users
 from fieldgate.assets.tables import assets, files
-from fieldgate.db import Database, PreparedQuery, Timestamp, now
+from fieldgate.db import Database, PreparedQuery, Timestamp, new_uid, now
 from fieldgate.imports.tables import IS_PROCESSING, imports
 
 MAX_CANDIDATE_USERS = 20  # users looked at when claiming an import
 COUNTED_TIME = timedelta(minutes=10)  # what a user's imports took before that does not count
 
 _MICROSECOND = timedelta(microseconds=1)
+
+
+class LostLease(Exception):
+    """Another worker has claimed the import; the result is discarded."""
+
+
+class Job(msgspec.Struct, frozen=True):
+    """An import claimed by a worker."""
+
+    id: int
+    uid: str
+    user_id: int
+    username: str
+    lease: str
+    attempts: int
+    name: str
+    is_library: bool
+    desired_type: str
+    destination_uid: str | None
+    asks_if_exists: bool
+    file_id: int
+    filename: str
+    data: bytes
+    title: str  # of the asset, unless the form has its own
+    asset_uid: str  # of the destination, or of the asset that is created
 
 
 class ClaimedRow(NamedTuple):
@@ -38,11 +66,53 @@ class ClaimedRow(NamedTuple):
     asset_name: str | None  # of the destination
 
 
-class ClaimQueries:
+class ImportLeases:
     def __init__(self, database: Database) -> None:
+        self._database = database
         self._users_in_turn = PreparedQuery(database, users_in_turn_query(database))
         self._lease_oldest = PreparedQuery(database, _lease_oldest(database))
         self._claimed = PreparedQuery(database, _claimed())
+
+    async def claim(self, lease_for: timedelta) -> Job | None:
+        """Lease the oldest free import of the user who used workers least, so that no user delays the others."""
+        user_ids = await self.users_in_turn()
+        if not user_ids:
+            return None
+        lease = secrets.token_hex(16)
+        import_id = await self._database.write(partial(self.lease_next, user_ids, lease, lease_for))
+        # The file is loaded after the commit, so that no lock is held meanwhile.
+        row = None if import_id is None else await self.load_claimed(import_id)
+        if row is None:  # nothing was free, or the user, and so the import, was deleted meanwhile
+            return None
+        return Job(
+            id=row.id,
+            uid=row.uid,
+            user_id=row.user_id,
+            username=row.username,
+            lease=lease,
+            attempts=row.attempts,
+            name=row.name,
+            is_library=bool(row.is_library),
+            desired_type=row.desired_type,
+            destination_uid=row.destination_uid,
+            asks_if_exists=bool(row.asks_if_exists),
+            file_id=row.file_id,
+            filename=row.filename,
+            data=row.data,
+            title=row.asset_name or row.name,
+            asset_uid=row.destination_uid or new_uid("a"),
+        )
+
+    async def renew(self, job: Job, lease_for: timedelta) -> None:
+        """Extend the lease. Raise LostLease if another worker has the import."""
+        renewal = (
+            imports.update()
+            .where(imports.c.id == job.id, imports.c.lease == job.lease)
+            .values(lease_until=self._database.current_time(lease_for))
+        )
+        async with self._database.transaction() as connection:
+            if not (await connection.execute(renewal)).rowcount:
+                raise LostLease
 
     async def users_in_turn(self) -> list[int]:
         """Return users with imports to process, first the one whose imports took least time of workers lately."""

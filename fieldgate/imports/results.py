@@ -18,8 +18,9 @@ from fieldgate.assets.tables import effective_type as _effective_type
 from fieldgate.db import Database
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
+from fieldgate.imports.leases import Job
 from fieldgate.imports.messages import CANNOT_REPLACE_COLLECTION, serialize_issues, serialize_message
-from fieldgate.imports.store import COMPLETE, ERROR, FORM_EXISTS, ImportStore, Job
+from fieldgate.imports.store import COMPLETE, ERROR, FORM_EXISTS, ImportStore
 from fieldgate.imports.xlsform import Form, FormRejected, Issue, Library, SheetExcerpt
 from fieldgate.imports.xlsform.locking import strip_locking
 from fieldgate.imports.xlsform.summary import summarise

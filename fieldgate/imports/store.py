@@ -1,21 +1,18 @@
 """SQL for imports: creating and listing them, the job queue of the workers, storing results."""
 
 import asyncio
-import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from datetime import datetime, timedelta
-from functools import partial
+from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-import msgspec
 from sqlalchemy import Delete, Select, bindparam, exists, func, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from fieldgate.assets.tables import files, versions
 from fieldgate.db import Database, DataVersions, PreparedPage, PreparedQuery, new_uid, now
-from fieldgate.imports.leases import ClaimQueries
+from fieldgate.imports.leases import ImportLeases, Job, LostLease
 from fieldgate.imports.tables import imports
 from fieldgate.imports.upload import IdempotencyKeyReused, NewImport
 from fieldgate.pagination import PageRequest
@@ -27,10 +24,6 @@ FORM_EXISTS = "form_exists"  # the error type of an import that asks whether it 
 BATCH_SIZE = 200  # rows deleted in one transaction
 LARGE_FILE_BYTES = 1024 * 1024
 MAX_LARGE_WRITES = 2  # large files that are in memory to be written to PostgreSQL, per process
-
-
-class LostLease(Exception):
-    """Another worker has claimed the import; the result is discarded."""
 
 
 class ImportRow(NamedTuple):
@@ -46,27 +39,6 @@ class ImportRow(NamedTuple):
     desired_type: str
 
 
-class Job(msgspec.Struct, frozen=True):
-    """An import claimed by a worker."""
-
-    id: int
-    uid: str
-    user_id: int
-    username: str
-    lease: str
-    attempts: int
-    name: str
-    is_library: bool
-    desired_type: str
-    destination_uid: str | None
-    asks_if_exists: bool
-    file_id: int
-    filename: str
-    data: bytes
-    title: str  # of the asset, unless the form has its own
-    asset_uid: str  # of the destination, or of the asset that is created
-
-
 class ImportStore:
     def __init__(self, database: Database, data_versions: DataVersions) -> None:
         self._database = database
@@ -74,7 +46,7 @@ class ImportStore:
         self._large_writes: AbstractAsyncContextManager[Any] = (
             nullcontext() if database.is_sqlite else asyncio.Semaphore(MAX_LARGE_WRITES)
         )
-        self._claims = ClaimQueries(database)
+        self.leases = ImportLeases(database)
         self._list_queries = {
             (by_status, descending): PreparedPage(
                 database, _list_query(by_status=by_status), (imports.c.created_at, imports.c.uid), descending=descending
@@ -229,47 +201,6 @@ class ImportStore:
             return True
 
     # For workers
-
-    async def claim(self, lease_for: timedelta) -> Job | None:
-        """Lease the oldest free import of the user who used workers least, so that no user delays the others."""
-        user_ids = await self._claims.users_in_turn()
-        if not user_ids:
-            return None
-        lease = secrets.token_hex(16)
-        import_id = await self._database.write(partial(self._claims.lease_next, user_ids, lease, lease_for))
-        # The file is loaded after the commit, so that no lock is held meanwhile.
-        row = None if import_id is None else await self._claims.load_claimed(import_id)
-        if row is None:  # nothing was free, or the user, and so the import, was deleted meanwhile
-            return None
-        return Job(
-            id=row.id,
-            uid=row.uid,
-            user_id=row.user_id,
-            username=row.username,
-            lease=lease,
-            attempts=row.attempts,
-            name=row.name,
-            is_library=bool(row.is_library),
-            desired_type=row.desired_type,
-            destination_uid=row.destination_uid,
-            asks_if_exists=bool(row.asks_if_exists),
-            file_id=row.file_id,
-            filename=row.filename,
-            data=row.data,
-            title=row.asset_name or row.name,
-            asset_uid=row.destination_uid or new_uid("a"),
-        )
-
-    async def renew(self, job: Job, lease_for: timedelta) -> None:
-        """Extend the lease. Raise LostLease if another worker has the import."""
-        renewal = (
-            imports.update()
-            .where(imports.c.id == job.id, imports.c.lease == job.lease)
-            .values(lease_until=self._database.current_time(lease_for))
-        )
-        async with self._database.transaction() as connection:
-            if not (await connection.execute(renewal)).rowcount:
-                raise LostLease
 
     def finish(
         self,

@@ -12,9 +12,10 @@ from fieldgate.assets.store import AssetStore
 from fieldgate.db import Database, DataVersions, is_unavailable, now
 from fieldgate.db.database_readiness import DatabaseReadiness
 from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.imports.leases import Job, LostLease
 from fieldgate.imports.results import ResultWriter
 from fieldgate.imports.sandbox import runner
-from fieldgate.imports.store import TOPIC, ImportStore, Job, LostLease
+from fieldgate.imports.store import TOPIC, ImportStore
 from fieldgate.imports.xlsform import Form, FormRejected, Library
 from fieldgate.settings import Settings
 
@@ -124,7 +125,7 @@ class ImportWorker:
 
     async def process_one(self) -> bool:
         """Process one import. Return whether there was one."""
-        job = await self._store.claim(self._lease)
+        job = await self._store.leases.claim(self._lease)
         if job is None:
             return False
         try:
@@ -198,7 +199,7 @@ class ImportWorker:
             await _wait(done, self._lease.total_seconds() / 3)
             try:
                 if not done.is_set():
-                    await self._store.renew(job, self._lease)
+                    await self._store.leases.renew(job, self._lease)
             except LostLease:
                 return
             except Exception as error:

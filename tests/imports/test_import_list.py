@@ -48,7 +48,7 @@ async def test_other_process_lists_new_imports(database_url: str) -> None:
 
 async def _finish_one(database: Database, store: ImportStore) -> str:
     """Finish the oldest import without parsing its file. Return its uid."""
-    job = await store.claim(timedelta(minutes=1))
+    job = await store.leases.claim(timedelta(minutes=1))
     assert job is not None
     assert job.data == BOOK
     async with database.transaction() as connection:

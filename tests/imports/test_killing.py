@@ -40,7 +40,7 @@ SELF_KILLING_WORKER = """
 import asyncio, os, signal, sys
 from multiprocessing.context import ForkServerProcess
 from fieldgate.db import Database
-from fieldgate.imports.leases import ClaimQueries
+from fieldgate.imports.leases import ImportLeases
 from fieldgate.imports.sandbox import runner
 from fieldgate.imports.results import ResultWriter
 from fieldgate.imports.store import ImportStore
@@ -49,8 +49,8 @@ from fieldgate.settings import Settings
 
 STAGES = {
     "before claim": (ImportStore, "claim", False),
-    "in claim": (ClaimQueries, "lease_next", True),
-    "claimed": (ClaimQueries, "load_claimed", False),
+    "in claim": (ImportLeases, "lease_next", True),
+    "claimed": (ImportLeases, "load_claimed", False),
     "after claim": (ImportWorker, "_process", False),
     "before parsing": (runner, "parse_in_sandbox", False),
     "in parsing": (ForkServerProcess, "start", True),

@@ -12,8 +12,9 @@ from fieldgate.assets.tables import files
 from fieldgate.db import Database, DataVersions, now
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.identity import User
+from fieldgate.imports.leases import Job, LostLease
 from fieldgate.imports.schemas import ImportRequest
-from fieldgate.imports.store import COMPLETE, ImportStore, Job, LostLease
+from fieldgate.imports.store import COMPLETE, ImportStore
 from fieldgate.imports.tables import imports
 from fieldgate.imports.upload import IdempotencyKeyReused, parse_upload
 from fieldgate.pagination import PageRequest
@@ -44,10 +45,10 @@ async def finish(database: Database, store: ImportStore, job: Job) -> None:
 async def test_each_import_is_claimed_once(database: Database, store: ImportStore) -> None:
     user_id = await create_user(database)
     taken = [await create_import(store, user_id, f"f{n}") for n in range(12)]
-    jobs = await asyncio.gather(*(store.claim(LEASE) for _ in range(15)))
+    jobs = await asyncio.gather(*(store.leases.claim(LEASE) for _ in range(15)))
     claimed = [job.uid for job in jobs if job is not None]
     assert len(claimed) == len(set(claimed))
-    while (job := await store.claim(LEASE)) is not None:
+    while (job := await store.leases.claim(LEASE)) is not None:
         claimed.append(job.uid)
     assert sorted(claimed) == sorted(taken)
 
@@ -56,7 +57,7 @@ async def test_concurrent_claims_all_succeed(database: Database, store: ImportSt
     user_id = await create_user(database)
     for n in range(11):
         await create_import(store, user_id, f"f{n}")
-    jobs = await asyncio.gather(*(store.claim(LEASE) for _ in range(4)))
+    jobs = await asyncio.gather(*(store.leases.claim(LEASE) for _ in range(4)))
     assert len({job.uid for job in jobs if job is not None}) == 4
 
 
@@ -65,7 +66,7 @@ async def test_oldest_first_and_fair_between_users(database: Database, store: Im
     hundreds = [await create_import(store, many, f"f{n}") for n in range(10)]
     single = await create_import(store, one)
     order = []
-    while (job := await store.claim(LEASE)) is not None:
+    while (job := await store.leases.claim(LEASE)) is not None:
         order.append(job.uid)
         await finish(database, store, job)
     assert order.index(single) <= 1, "one file does not wait for ten of another user"
@@ -79,7 +80,7 @@ async def test_users_take_turns_by_the_time_that_their_imports_took(
     large, small = await create_user(database, "large"), await create_user(database, "small")
     for _ in range(3):
         await create_import(store, large)
-    first = await store.claim(LEASE)
+    first = await store.leases.claim(LEASE)
     assert first is not None
     if is_finished:
         await finish(database, store, first)
@@ -89,7 +90,7 @@ async def test_users_take_turns_by_the_time_that_their_imports_took(
     for _ in range(3):
         await create_import(store, small)
     order = []
-    while (job := await store.claim(LEASE)) is not None:
+    while (job := await store.leases.claim(LEASE)) is not None:
         order.append(job.user_id)
         await finish(database, store, job)
     assert order == [small, small, small, large, large], "three short files take less than a minute"
@@ -98,27 +99,27 @@ async def test_users_take_turns_by_the_time_that_their_imports_took(
 async def test_expired_lease_is_claimed_again_and_lost_by_first_worker(database: Database, store: ImportStore) -> None:
     user_id = await create_user(database)
     await create_import(store, user_id)
-    slow = await store.claim(timedelta(0))
+    slow = await store.leases.claim(timedelta(0))
     assert slow is not None
-    quick = await store.claim(LEASE)
+    quick = await store.leases.claim(LEASE)
     assert quick is not None
     assert (quick.uid, quick.attempts) == (slow.uid, 2)
     with pytest.raises(LostLease):
         await finish(database, store, slow)
     with pytest.raises(LostLease):
-        await store.renew(slow, LEASE)
-    await store.renew(quick, LEASE)
+        await store.leases.renew(slow, LEASE)
+    await store.leases.renew(quick, LEASE)
     await finish(database, store, quick)
     with pytest.raises(LostLease):
         await finish(database, store, quick)
-    assert await store.claim(LEASE) is None
+    assert await store.leases.claim(LEASE) is None
 
 
 async def test_clocks_of_workers_do_not_matter(
     database: Database, store: ImportStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await create_import(store, await create_user(database))
-    job = await store.claim(LEASE)
+    job = await store.leases.claim(LEASE)
     assert job is not None
     if database.is_sqlite:
         return  # all workers are on one machine
@@ -126,12 +127,12 @@ async def test_clocks_of_workers_do_not_matter(
         wrong = now() + ahead
         for module in ("imports.store", "db.database"):
             monkeypatch.setattr(f"fieldgate.{module}.now", lambda wrong=wrong: wrong, raising=False)
-        assert await store.claim(LEASE) is None
-        await store.renew(job, LEASE)
+        assert await store.leases.claim(LEASE) is None
+        await store.leases.renew(job, LEASE)
     monkeypatch.undo()
-    assert await store.claim(LEASE) is None
-    await store.renew(job, timedelta(0))
-    assert await store.claim(LEASE) is not None
+    assert await store.leases.claim(LEASE) is None
+    await store.leases.renew(job, timedelta(0))
+    assert await store.leases.claim(LEASE) is not None
 
 
 async def test_repeated_key_returns_first_import(database: Database, store: ImportStore) -> None:
@@ -147,7 +148,7 @@ async def test_purge_deletes_old_imports_and_their_files(database: Database, sto
     user_id = await create_user(database)
     await create_import(store, user_id)
     kept = await create_import(store, user_id, "later")
-    job = await store.claim(LEASE)
+    job = await store.leases.claim(LEASE)
     assert job is not None
     await finish(database, store, job)
     assert await store.purge(now() - timedelta(days=1)) == 0
@@ -165,7 +166,7 @@ async def count(database: Database, table: Table) -> int:
 async def test_file_of_an_asset_version_is_kept(database: Database, store: ImportStore) -> None:
     owned, user_id = AssetStore(database, DataVersions(database)), await create_user(database)
     await create_import(store, user_id)
-    job = await store.claim(LEASE)
+    job = await store.leases.claim(LEASE)
     assert job is not None
     new = NewAsset(owner_id=user_id, asset_type="survey", name="a", content={}, summary={}, file_id=job.file_id)
     async with database.transaction() as connection:
@@ -182,7 +183,7 @@ async def test_excerpts_and_files_belong_to_their_user(database: Database, store
     amina, brahim = await create_user(database), await create_user(database, "brahim")
     uid = await create_import(store, amina)
     assert await store.get_excerpts_for_user(amina, uid) == []
-    job = await store.claim(LEASE)
+    job = await store.leases.claim(LEASE)
     assert job is not None
     excerpt = {"sheet": "survey", "columns": ["A"], "rows": []}
     async with database.transaction() as connection:

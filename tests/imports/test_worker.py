@@ -14,6 +14,7 @@ from sqlalchemy import event, select
 from sqlalchemy.engine import Engine
 
 from fieldgate.assets.store import AssetStore
+from fieldgate.imports.leases import ImportLeases
 from fieldgate.imports.sandbox import runner
 from fieldgate.imports.store import ImportStore
 from fieldgate.imports.tables import imports
@@ -361,7 +362,7 @@ async def test_too_many_attempts_fail_the_import(harness: ImportHarness, databas
     url = await harness.send(xlsx())
     store = ImportStore(harness.service.database, harness.service.data_versions)
     for _ in range(MAX_ATTEMPTS):
-        assert await store.claim(timedelta(0)) is not None
+        assert await store.leases.claim(timedelta(0)) is not None
     await harness.worker.process_one()
     record = await harness.get(url)
     assert (record["status"], record["messages"]["error_type"]) == ("error", "gave_up")
@@ -370,7 +371,7 @@ async def test_too_many_attempts_fail_the_import(harness: ImportHarness, databas
 async def test_lease_is_renewed_during_long_work(harness: ImportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     url = await harness.send(xlsx())
     store = ImportStore(harness.service.database, harness.service.data_versions)
-    parse, renew, may_go_on = runner.parse_in_sandbox, ImportStore.renew, threading.Event()
+    parse, renew, may_go_on = runner.parse_in_sandbox, ImportLeases.renew, threading.Event()
     renewals: list[Exception | None] = [ConnectionError("away"), None, None, None]
     left = list(renewals)
 
@@ -385,13 +386,13 @@ async def test_lease_is_renewed_during_long_work(harness: ImportHarness, monkeyp
         await renew(*arguments)
 
     monkeypatch.setattr(runner, "parse_in_sandbox", slowly)
-    monkeypatch.setattr(ImportStore, "renew", renew_after_trouble)
+    monkeypatch.setattr(ImportLeases, "renew", renew_after_trouble)
     harness.worker._lease = timedelta(seconds=1.5)
     working = asyncio.create_task(harness.worker.process_one())
     async with asyncio.timeout(30):
         while left and not working.done():
             await asyncio.sleep(0.05)
-    assert await store.claim(timedelta(seconds=30)) is None, "the first lease ran out long ago"
+    assert await store.leases.claim(timedelta(seconds=30)) is None, "the first lease ran out long ago"
     may_go_on.set()
     assert await working
     assert (await harness.get(url))["status"] == "complete"

@@ -14,7 +14,6 @@ import msgspec
 import zstandard
 
 from fieldgate import __version__
-from fieldgate.cache import BoundedCache
 from fieldgate.errors import Header, RequestTimeout
 from fieldgate.i18n.languages import Language
 from fieldgate.overload import run_in_thread_if
@@ -189,26 +188,3 @@ async def _wait_for_disconnect(receive: Receive) -> None:
 
 def compress(body: bytes, encoding: str) -> bytes:
     return _COMPRESSORS[encoding](body)
-
-
-# What was requested, the cache audience, and the data versions.
-CacheKey = tuple[bytes, str, tuple[int, ...]]
-
-MAX_KEY_CHARS = 4096  # responses to longer requests are not cached
-
-
-class ResponseCache:
-    def __init__(self, max_bytes: int) -> None:
-        self._responses = BoundedCache[CacheKey, Response](max_bytes)
-        self.get = self._responses.get
-
-    def put(self, key: CacheKey, response: Response) -> None:
-        """Store a response. Evicts the least recently used ones over the limit."""
-        request, audience, _ = key
-        if len(request) + len(audience) <= MAX_KEY_CHARS:
-            # Roughly the memory of an entry; a character of the audience can take four bytes.
-            self._responses.put(key, response, response.size + len(request) + 4 * len(audience))
-
-    @property
-    def used_bytes(self) -> int:
-        return self._responses.used_size

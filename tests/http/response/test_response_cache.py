@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.response.responses import MAX_KEY_CHARS, CacheKey, Response, ResponseCache
+from fieldgate.http.response.response_cache import MAX_KEY_CHARS, CacheKey, ResponseCache
+from fieldgate.http.response.responses import Response
 
 ENTRY_BYTES = Response(200, [], b"").size
 
