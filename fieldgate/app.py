@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from fieldgate.accounts import admin_routes, user_credentials_routes
+from fieldgate.accounts import admin_routes, leaving_routes, user_credentials_routes
 from fieldgate.accounts import routes as account_routes
 from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.invitations import InvitationStore
+from fieldgate.accounts.leaving import AccountRemover
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.storage_quota import StorageQuota
@@ -120,6 +121,7 @@ def operations() -> tuple[Operation, ...]:
         *explain_routes.OPERATIONS,
         *admin_routes.OPERATIONS,
         *user_credentials_routes.OPERATIONS,
+        *leaving_routes.OPERATIONS,
         *transfer_routes.OPERATIONS,
         *event_routes.OPERATIONS,
         *event_summary_routes.OPERATIONS,
@@ -176,6 +178,7 @@ def build_app(
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
         passwords, InvitationStore(database), UserEditor(database, data_versions),
+        AccountRemover(database, data_versions, asset_store),
         OwnershipStore(database, data_versions), admin_routes.PublicCollections(asset_store.count_public_collections),
         internal_client,
         import_store, quota, asset_store, AssetLists(database), authorizer, workbook_writer,

@@ -145,12 +145,17 @@ def _expiry(settings: Settings) -> datetime:
     no_store=True,
 )
 async def account_detail(user: User, store: AccountStore) -> AccountRecord:
+    return await load_account(user, store)
+
+
+async def load_account(user: User, store: AccountStore) -> AccountRecord:
     row = await store.find_user(user.username)
     if row is None:  # disabled since the request was authenticated
         raise Unauthorized
     return AccountRecord(
         url=Link(ACCOUNT_PATH),
         user=Link(user_path(row.username)),
+        uid=row.uid,
         username=row.username,
         first_name=row.first_name,
         last_name=row.last_name,

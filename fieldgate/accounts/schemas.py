@@ -124,6 +124,7 @@ class LoginRecord(msgspec.Struct, frozen=True):
 class AccountRecord(msgspec.Struct, frozen=True, kw_only=True):
     url: Annotated[Link, Meta(description="URL of the account.")]
     user: Annotated[Link, Meta(description="URL of the user, as others see it.")]
+    uid: Annotated[str, Meta(description="Identifier of the account. It never changes, and the log keeps it.")]
     username: Annotated[str, Meta(description="Username.")]
     first_name: Annotated[str, Meta(description="First name, may be empty.")]
     last_name: Annotated[str, Meta(description="Last name, may be empty.")]

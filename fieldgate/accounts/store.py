@@ -13,7 +13,7 @@ from sqlalchemy import Delete, Row, Select, and_, bindparam, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, tokens, users
+from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, reserved_usernames, tokens, users
 from fieldgate.db import CommitCache, Database, DataVersions, PreparedQuery, RowPage, Timestamp, new_uid, now, paginate
 from fieldgate.errors import Unauthorized
 from fieldgate.identity import AuthMethod, User
@@ -81,6 +81,11 @@ def username_key(username: str) -> str:
     return unicodedata.normalize("NFKC", username).casefold()
 
 
+def username_hash(username: str) -> bytes:
+    """Return what is stored of the name of a user who left."""
+    return hashlib.sha256(username_key(username).encode("utf-8", "surrogatepass")).digest()
+
+
 class AccountStore:
     def __init__(self, database: Database, data_versions: DataVersions) -> None:
         self._database = database
@@ -114,7 +119,7 @@ class AccountStore:
     # Users
 
     async def create_user(self, new: NewUser) -> int:
-        """Create a user and return its ID. Raises `UsernameTaken`."""
+        """Create a user and return its ID. Raises `UsernameTaken`, also for the name of a user who left."""
         values = {**msgspec.structs.asdict(new), "countries": list(new.countries)}
         insert = users.insert().values(
             **values, uid=new_uid("u"), username_key=username_key(new.username), created_at=now()
@@ -122,6 +127,10 @@ class AccountStore:
         try:
             async with self._database.transaction() as connection:
                 result = await connection.execute(insert.returning(users.c.id))
+                # After the insert, which waits for a transaction that deletes the user of this name.
+                is_same = reserved_usernames.c.hash == username_hash(new.username)
+                if (await connection.execute(select(reserved_usernames.c.hash).where(is_same))).first() is not None:
+                    raise UsernameTaken(new.username)
                 await self._data_versions.bump(connection, TOPIC)
                 return int(result.scalar_one())
         except IntegrityError:

@@ -1,4 +1,4 @@
-"""Tables of users, tokens, invitations and login attempts."""
+"""Tables of users, reserved usernames, tokens, invitations and login attempts."""
 
 from sqlalchemy import JSON, Boolean, Column, ForeignKey, Integer, LargeBinary, String, Table
 
@@ -27,6 +27,13 @@ users = Table(
     Column("disabled_at", Timestamp),
     Column("last_login_at", Timestamp),  # in a browser
     sqlite_autoincrement=True,
+)
+
+# Names of users who left. Nobody gets them again. Only a hash is stored.
+reserved_usernames = Table(
+    "reserved_usernames",
+    metadata,
+    Column("hash", LargeBinary(32), primary_key=True),  # of the `username_key`
 )
 
 tokens = Table(

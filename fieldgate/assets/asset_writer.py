@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import Row
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.storage_quota import StorageQuota
@@ -34,7 +35,7 @@ from fieldgate.assets.write_schemas import (
     FormIssue,
 )
 from fieldgate.db import Database, DataVersions, new_uid
-from fieldgate.errors import NotFound, ValidationError
+from fieldgate.errors import NotFound, Unauthorized, ValidationError
 from fieldgate.http.request.body_parsing import EncodedJSON, UploadedFile
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
@@ -237,7 +238,11 @@ class AssetWriter:
         async with self._database.transaction() as connection:
             parent_id = None if parent_uid is None else await self._lock_parent(connection, user, parent_uid)
             file_id = None if file is None else await self._store.add_file(connection, file.name, file.data)
-            await self._store.create(connection, [msgspec.structs.replace(new, parent_id=parent_id, file_id=file_id)])
+            new = msgspec.structs.replace(new, parent_id=parent_id, file_id=file_id)
+            try:
+                await self._store.create(connection, [new])
+            except IntegrityError:  # the account was deleted since the request was authenticated
+                raise Unauthorized from None
             await self._store.update_collection_summary(connection, parent_id)
             await self._data_versions.bump(connection, TOPIC)
 

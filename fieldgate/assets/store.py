@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Row, Select, Text, and_, case, cast, false
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.accounts.leaving import OwnedAsset
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets import visibility_sql
 from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, effective_user_id
@@ -290,6 +291,25 @@ class AssetStore:
         if row is None:
             raise asset_not_found()
         return row
+
+    # The next methods are for a transaction that deletes the account of the owner.
+
+    async def lock_owned(self, connection: AsyncConnection, owner_id: int) -> None:
+        """Lock all assets of an owner, in order of id."""
+        owned = select(assets.c.id).where(assets.c.owner_id == owner_id).order_by(assets.c.id)
+        await connection.execute(owned.with_for_update())
+
+    async def list_owned(self, connection: AsyncConnection, owner_id: int) -> list[OwnedAsset]:
+        """Return what an owner has outside the trash, sorted by name."""
+        is_owned = and_(assets.c.owner_id == owner_id, assets.c.deleted_at.is_(None))
+        query = select(assets.c.uid, assets.c.name).where(is_owned).order_by(assets.c.name_key, assets.c.id)
+        return [OwnedAsset(row.uid, row.name) for row in await connection.execute(query)]
+
+    async def purge_trash_of(self, connection: AsyncConnection, owner_id: int) -> None:
+        """Delete the assets in the trash of an owner for good."""
+        in_trash = and_(assets.c.owner_id == owner_id, assets.c.deleted_at.is_not(None))
+        await connection.execute(assets.delete().where(in_trash))
+        await self._data_versions.bump(connection, TOPIC)
 
     async def count_stored_bytes(self, owner_id: int) -> int:
         """Return about how many bytes the versions of an owner's assets have, with their files."""

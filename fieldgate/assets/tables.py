@@ -33,7 +33,7 @@ assets = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("uid", String(22), nullable=False, unique=True),
-    Column("owner_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
+    Column("owner_id", ForeignKey("users.id", ondelete="RESTRICT"), nullable=False),
     Column("parent_id", ForeignKey("assets.id", ondelete="SET NULL")),
     Column("asset_type", String(20), nullable=False),
     Column("name", String(255), nullable=False),

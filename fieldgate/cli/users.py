@@ -12,6 +12,7 @@ import click
 from sqlalchemy.exc import ArgumentError
 
 from fieldgate.accounts.account_rules import password_error, person_name_error, username_error
+from fieldgate.accounts.leaving import AccountRemover
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.schemas import UserChanges
 from fieldgate.accounts.store import AccountStore, NewUser, UnknownUser, UsernameTaken
@@ -22,6 +23,7 @@ from fieldgate.cli.output import print_table
 from fieldgate.db import DataVersions, sqlite_file
 from fieldgate.errors import Conflict
 from fieldgate.i18n.languages import Language
+from fieldgate.identity import OPERATOR
 
 if TYPE_CHECKING:
     from fieldgate.reference.reference_data import Country, ReferenceData
@@ -31,7 +33,7 @@ MAX_SUGGESTIONS = 3
 
 @click.group()
 def user() -> None:
-    """Create, list, change, disable and enable users."""
+    """Create, list, change, disable, enable and delete users."""
 
 
 @user.command("create")
@@ -197,6 +199,32 @@ def disable(name: str, data: Path | None) -> None:
     with _require_user(name):
         _change(data, _existing_user(data, name).id, UserChanges(is_active=False))
     click.echo(f"user {name} disabled")
+
+
+@user.command("delete")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@data_option
+def delete(name: str, yes: bool, data: Path | None) -> None:
+    """Delete the user NAME for good, with tokens and permissions. Refused while the user owns forms."""
+    with _require_user(name):
+        row = _existing_user(data, name)
+        if not yes:
+            click.confirm(f"Delete the user {row.username} for good? This cannot be undone", abort=True)
+        try:
+            asyncio.run(_delete(data, row.id))
+        except Conflict as error:
+            raise click.ClickException(str(error.message)) from None
+    click.echo(f"user {name} deleted")
+
+
+async def _delete(data: Path | None, user_id: int) -> None:
+    from fieldgate.assets.store import AssetStore  # slow to import
+
+    async with open_database(load_settings(data), creates=False) as database:
+        data_versions = DataVersions(database)
+        remover = AccountRemover(database, data_versions, AssetStore(database, data_versions))
+        await remover.delete(user_id, OPERATOR)
 
 
 @user.command("enable")

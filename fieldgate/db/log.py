@@ -224,8 +224,14 @@ async def purge_log(database: Database, before: datetime) -> int:
     return total
 
 
-async def blank_names(connection: AsyncConnection, user_id: int, username: str) -> None:
+async def blank_names(connection: AsyncConnection, user: LogUser) -> None:
     """Remove the copied names of a user who left, also from failed logins. The uids stay."""
-    is_failed_login = log.c.user_id.is_(None) & (func.lower(log.c.username) == username.lower())
-    await connection.execute(log.update().where((log.c.user_id == user_id) | is_failed_login).values(username=""))
-    await connection.execute(log.update().where(log.c.subject_id == user_id).values(subject_name=""))
+    is_failed_login = log.c.user_id.is_(None) & (func.lower(log.c.username) == user.username.lower())
+    is_about_user = (log.c.model_name == "user") & (log.c.object_uid == user.uid)
+    for condition, values in (
+        (log.c.user_id == user.id, {"username": ""}),
+        (is_failed_login, {"username": "", "minute_key": None}),  # the key has the name, too
+        (log.c.subject_id == user.id, {"subject_name": ""}),
+        (is_about_user, {"object_name": ""}),
+    ):
+        await connection.execute(log.update().where(condition).values(values))

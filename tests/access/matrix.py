@@ -285,6 +285,16 @@ def on_new_user(method: str, path: str = "", *, has_password: bool = False, **op
     return call
 
 
+async def _me_deletion(context: MatrixContext, caller: str) -> httpx.Response:
+    """Callers that can leave do so as another user of their kind."""
+    leaver = context.callers[caller]
+    if caller not in ("anonymous", "disabled"):
+        leaver = await context.world.create_user(is_superuser=leaver.is_superuser)
+    found = await context.service.get("/me/", headers=leaver.headers)
+    body = {"confirm": found.json().get("uid", "")}
+    return await context.service.request("DELETE", "/me/", json=body, headers=leaver.headers)
+
+
 async def _user_transfer(context: MatrixContext, caller: str) -> httpx.Response:
     (source, _), (target, _) = await context.service.create_user(), await context.service.create_user()
     return await context.request(caller, "POST", f"/api/v2/users/{source}/transfer/", json={"to": target})
@@ -469,6 +479,12 @@ CALLS: dict[str, Call | dict[str, Call]] = {
         "with a token": on_new_user("POST", "invitation/"),
     },
     "user_transfer": {"another user": _user_transfer},
+    "me_detail": {"the caller's account": get("/me/")},
+    "me_deletion": {"the caller's account": _me_deletion},
+    "user_deletion": {
+        "with a password": on_new_user("DELETE", has_password=True),
+        "with a token": on_new_user("DELETE"),
+    },
     "user_token_list": {"another user": on_new_user("GET", "tokens/")},
     "user_token_deletion": {"another user": _user_token_deletion},
     "user_session_list": {"another user": on_new_user("GET", "sessions/")},

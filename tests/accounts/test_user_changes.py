@@ -4,7 +4,7 @@ import asyncio
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
@@ -30,6 +30,7 @@ USER_IDS = range(1, 5)
         max_size=30,
     ),
 )
+@example(frozenset({1}), [(1, "is_active", False, None)])
 def test_some_superuser_stays_active(active: frozenset[int], attempts: list[tuple[int, str, bool, int | None]]) -> None:
     """Superusers, and the operator, disable and enable users, and take and give the right, in any order."""
     for user_id, field, value, by in attempts:

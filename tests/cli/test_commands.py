@@ -71,6 +71,7 @@ def test_create_list_and_revoke(tmp_path: Path) -> None:
         (("user", "password", "AnonymousUser", "--password-stdin"), PASSWORD, "The user AnonymousUser does not exist."),
         (("token", "create", "AnonymousUser"), "", "The user AnonymousUser does not exist"),
         (("user", "disable", "nobody"), "", "The user nobody does not exist."),
+        (("user", "delete", "nobody", "--yes"), "", "The user nobody does not exist."),
         (("token", "create", "nobody"), "", "The user nobody does not exist"),
         (("user", "enable", "nobody"), "", "The user nobody does not exist."),
         (("user", "change", "nobody", "--ifrc"), "", "The user nobody does not exist."),
@@ -131,6 +132,15 @@ def test_change_password_disable_and_enable(tmp_path: Path) -> None:
     run_command("user", "disable", "amina", data=tmp_path)
     assert run_command("user", "enable", "amina", data=tmp_path).stdout == "user amina enabled\n"
     assert run_command("token", "create", "amina", data=tmp_path).returncode == 0
+
+
+def test_delete_asks_first_and_reserves_the_name(tmp_path: Path) -> None:
+    made(tmp_path)
+    asked = run_command("user", "delete", "amina", data=tmp_path, stdin="n\n")
+    assert (asked.returncode, asked.stderr) == (1, "Aborted!\n")
+    assert run_command("user", "delete", "AMINA", "--yes", data=tmp_path).stdout == "user AMINA deleted\n"
+    again = run_command("user", "create", "amina", "--password-stdin", data=tmp_path, stdin=PASSWORD + "\n")
+    assert (again.returncode, again.stderr) == (1, "Error: The user amina already exists.\n")
 
 
 def test_password_must_be_utf8(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ async def test_names_of_a_user_who_left_are_blanked(database: Database) -> None:
         await write_log(connection, AMINA, RENAMED)
         await write_log(connection, bob, RENAMED)
         await write_log(connection, failed, DOWNLOAD)
-        await blank_names(connection, 9, "bob")
+        await blank_names(connection, LogUser(9, "uBob", "bob"))
     first, second, third = await _entries(database)
     assert (first.username, first.subject_name, first.subject_uid) == ("amina", "", "uBob")
     assert (second.username, second.user_uid) == ("", "uBob")

@@ -125,6 +125,11 @@ def _create_accounts() -> None:
         sqlite_autoincrement=True,
     )
     op.create_table(
+        "reserved_usernames",
+        sa.Column("hash", sa.LargeBinary(32), nullable=False),
+        sa.PrimaryKeyConstraint("hash", name="pk_reserved_usernames"),
+    )
+    op.create_table(
         "tokens",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("user_id", sa.Integer(), nullable=False),
@@ -201,7 +206,7 @@ def _create_assets() -> None:
         sa.Column("deployment_active", sa.Boolean()),
         sa.Column("deleted_at", sa.BigInteger()),
         sa.Column("deleted_by", sa.Integer()),
-        sa.ForeignKeyConstraint(["owner_id"], ["users.id"], name="fk_assets_owner_id_users", ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["owner_id"], ["users.id"], name="fk_assets_owner_id_users", ondelete="RESTRICT"),
         sa.ForeignKeyConstraint(["parent_id"], ["assets.id"], name="fk_assets_parent_id_assets", ondelete="SET NULL"),
         sa.PrimaryKeyConstraint("id", name="pk_assets"),
         sa.UniqueConstraint("uid", name="uq_assets_uid"),

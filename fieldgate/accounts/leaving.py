@@ -1,0 +1,112 @@
+"""Delete an account for good: by its user, a superuser, or the operator.
+
+Tokens, sessions, assignments and imports go with the row of the user. Assets do not: the deletion is refused while the
+user owns some outside the trash. The name is never given to somebody else. The log keeps the uid, not the name.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Protocol
+
+import msgspec
+from msgspec import Meta
+from sqlalchemy import Row, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fieldgate.accounts.store import TOPIC, UnknownUser, username_hash
+from fieldgate.accounts.tables import PUBLIC_USER_ID, reserved_usernames, users
+from fieldgate.accounts.user_changes import ONLY_SUPERUSERS, keep_a_superuser, lock_superusers
+from fieldgate.db import Database, DataVersions
+from fieldgate.db.log import USERS, LogEntry, LogObject, LogUser, blank_names, write_log
+from fieldgate.errors import Conflict, Forbidden
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import PluralMessage
+from fieldgate.identity import Caller
+
+MAX_LISTED = 100  # assets in an error
+
+
+class OwnedAsset(msgspec.Struct, frozen=True):
+    uid: Annotated[str, Meta(description="Uid of the asset.")]
+    name: Annotated[str, Meta(description="Name of the asset.")]
+
+
+class OwnedAssetsError(msgspec.Struct, frozen=True):
+    """The body of a refusal. Without `assets`, the reason is another one."""
+
+    detail: Annotated[str, Meta(description="Why the account was not deleted.")]
+    assets: Annotated[
+        list[OwnedAsset], Meta(description=f"Assets that the user owns outside the trash, at most {MAX_LISTED}.")
+    ] = []
+
+
+class OwnsAssets(Conflict):
+    def __init__(self, owned: Sequence[OwnedAsset]) -> None:
+        super().__init__(
+            PluralMessage(
+                "{count} form or collection belongs to this account. Transfer or delete it first.",
+                "{count} forms and collections belong to this account. Transfer or delete them first.",
+                len(owned),
+            )
+        )
+        self._owned = owned
+
+    def body(self, language: Language) -> dict[str, object]:
+        return {**super().body(language), "assets": self._owned[:MAX_LISTED]}
+
+
+class AssetKeeper(Protocol):
+    """What the accounts need to know of assets."""
+
+    async def lock_owned(self, connection: AsyncConnection, owner_id: int) -> None:
+        """Lock all assets of an owner. Assets are locked before users."""
+
+    async def list_owned(self, connection: AsyncConnection, owner_id: int) -> Sequence[OwnedAsset]:
+        """Return what an owner has outside the trash, sorted by name."""
+
+    async def purge_trash_of(self, connection: AsyncConnection, owner_id: int) -> None:
+        """Delete the assets in the trash of an owner for good."""
+
+
+class AccountRemover:
+    def __init__(self, database: Database, data_versions: DataVersions, assets: AssetKeeper) -> None:
+        self._database = database
+        self._data_versions = data_versions
+        self._assets = assets
+
+    async def list_owned(self, user_id: int) -> Sequence[OwnedAsset]:
+        """Return what stands in the way of a deletion."""
+        async with self._database.read_transaction() as connection:
+            return await self._assets.list_owned(connection, user_id)
+
+    async def delete(self, user_id: int, by: Caller) -> None:
+        """Delete an account. `by` is the user, a superuser, or `OPERATOR`. Raises `UnknownUser`, `Conflict`."""
+        async with self._database.transaction() as connection:
+            await self._assets.lock_owned(connection, user_id)
+            superusers = await lock_superusers(connection)
+            if by.id not in (None, user_id) and by.id not in superusers:
+                raise Forbidden(ONLY_SUPERUSERS)
+            row = await _lock(connection, user_id)
+            keep_a_superuser(user_id, superusers)
+            # The lock keeps others from creating assets of this user from here on.
+            if owned := await self._assets.list_owned(connection, user_id):
+                raise OwnsAssets(owned)
+            await self._assets.purge_trash_of(connection, user_id)
+            await connection.execute(users.delete().where(users.c.id == user_id))
+            await connection.execute(reserved_usernames.insert().values(hash=username_hash(row.username)))
+            entry = LogEntry(
+                log_type=USERS,
+                action="delete" if by.id == user_id else "admin-delete",
+                object=LogObject("user", row.uid),
+                subject=LogUser(user_id, row.uid, ""),
+            )
+            await write_log(connection, by, entry)
+            await blank_names(connection, LogUser(user_id, row.uid, row.username))
+            await self._data_versions.bump(connection, TOPIC)
+
+
+async def _lock(connection: AsyncConnection, user_id: int) -> Row[Any]:
+    account = select(users).where(users.c.id == user_id, users.c.id != PUBLIC_USER_ID)
+    row = (await connection.execute(account.with_for_update())).one_or_none()
+    if row is None:
+        raise UnknownUser
+    return row

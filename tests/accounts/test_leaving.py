@@ -1,0 +1,199 @@
+"""Deleting accounts: what goes, what stays, what stands in the way; on SQLite and PostgreSQL."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import select
+
+from fieldgate.accounts.leaving import MAX_LISTED
+from fieldgate.accounts.store import NewUser, UsernameTaken
+from fieldgate.accounts.tables import users
+from fieldgate.assets.asset_writer import AssetWriter
+from fieldgate.assets.tables import assets, assignments
+from fieldgate.assets.write_schemas import AssetCreation
+from fieldgate.db import metadata, now
+from fieldgate.db.log import ACCESS, PROJECT, USERS, LogEntry, LogObject, LogUser, count_in_log, log, write_log
+from fieldgate.errors import Unauthorized
+from fieldgate.identity import Caller, User
+from tests.access.permission_world import PermissionWorld, WorldAsset, WorldUser
+from tests.conftest import PASSWORD, Service, StartService
+
+ME, USERS_PATH = "/me/", "/api/v2/users/"
+NAME = "quetzalcoatl"
+
+
+class LeavingWorld:
+    """A superuser and a user who wants to leave, and can see a form of another one."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.world = PermissionWorld(service)
+
+    async def set_up(self) -> None:
+        self.root = await self.world.create_user(username="root", is_superuser=True)
+        self.leaver = await self.world.create_user(username=NAME, first_name=f"{NAME} first", last_name=NAME.upper())
+        self.other = await self.world.create_user(username="other")
+        self.form = await self.world.create_asset(self.other)
+        await self.world.grant(self.leaver, self.form, "change_asset")
+        self.uid = (await self.service.get(ME, headers=self.leaver.headers)).json()["uid"]
+
+    async def leave(self, confirm: str | None = None, by: WorldUser | None = None) -> httpx.Response:
+        headers = (by or self.leaver).headers
+        body = {"confirm": self.uid if confirm is None else confirm}
+        return await self.service.request("DELETE", ME, json=body, headers=headers)
+
+    async def delete(self, username: str = NAME, by: str = "root") -> httpx.Response:
+        return await self.service.request(
+            "DELETE", f"{USERS_PATH}{username}/", auth=httpx.BasicAuth(by, PASSWORD)
+        )  # fmt: skip
+
+    async def put_in_trash(self, asset: WorldAsset) -> None:
+        async with self.service.database.transaction() as connection:
+            await connection.execute(assets.update().where(assets.c.id == asset.id).values(deleted_at=now()))
+
+    async def rows(self, table: Any) -> list[Any]:
+        async with self.service.database.read_transaction() as connection:
+            return list((await connection.execute(select(table))).all())
+
+    async def usernames(self) -> set[str]:
+        return {row.username for row in await self.rows(users)}
+
+
+@pytest.fixture
+async def scene(start: StartService, database_url: str) -> AsyncIterator[LeavingWorld]:
+    async with start(database_url=database_url) as service:
+        scene = LeavingWorld(service)
+        await scene.set_up()
+        yield scene
+
+
+async def test_me_is_the_own_account(scene: LeavingWorld) -> None:
+    headers = scene.leaver.headers
+    answer = await scene.service.get(ME, headers=headers)
+    assert answer.json() == (await scene.service.get("/api/v2/account/", headers=headers)).json()
+    assert (answer.json()["uid"][0], answer.json()["username"]) == ("u", NAME)
+    assert (await scene.service.get(ME)).status_code == 401
+
+
+@pytest.mark.parametrize("confirm", ["", NAME, "uAnonymousUser"])
+async def test_nothing_is_deleted_without_the_own_uid(scene: LeavingWorld, confirm: str) -> None:
+    answer = await scene.leave(confirm)
+    assert (answer.status_code, list(answer.json())) == (400, ["confirm"])
+    missing = await scene.service.request("DELETE", ME, json={}, headers=scene.leaver.headers)
+    assert (missing.status_code, list(missing.json())) == (400, ["confirm"])
+    assert (await scene.leave(by=scene.other)).status_code == 400, "the uid of somebody else"
+    assert NAME in await scene.usernames()
+
+
+async def _log_names(scene: LeavingWorld) -> None:
+    """Entries by the user, about the user, and of a failed login."""
+    user = User(id=scene.leaver.id, username=NAME, uid=scene.uid)
+    about = LogUser(scene.leaver.id, scene.uid, NAME)
+    account = LogObject("user", scene.uid, NAME)
+    async with scene.service.database.transaction() as connection:
+        await write_log(connection, user, LogEntry(log_type=PROJECT, action="update", object=LogObject("asset", "aX")))
+        await write_log(connection, Caller(), LogEntry(log_type=USERS, action="admin-update", object=account))
+        shared = LogEntry(log_type=PROJECT, action="modify-sharing", object=LogObject("asset", "aX"), subject=about)
+        await write_log(connection, Caller(), shared)
+    failed = LogEntry(log_type=ACCESS, action="auth-failed", object=LogObject("user", ""))
+    await count_in_log(scene.service.database, Caller(username=NAME.upper()), failed)
+
+
+async def test_account_goes_and_its_name_with_it(scene: LeavingWorld) -> None:
+    await _log_names(scene)
+    await scene.put_in_trash(await scene.world.create_asset(scene.leaver))
+    entries = len(await scene.rows(log))
+    assert (await scene.leave()).status_code == 204
+    assert (await scene.service.get(ME, headers=scene.leaver.headers)).status_code == 401
+    assert (await scene.service.get("/token/", auth=httpx.BasicAuth(NAME, PASSWORD))).status_code == 401
+    assert [row.owner_id for row in await scene.rows(assets)] == [scene.other.id]
+    assert await scene.rows(assignments) == []
+    for table in metadata.sorted_tables:
+        for row in await scene.rows(table):
+            assert NAME not in str(tuple(row)).casefold(), table.name
+    kept = await scene.rows(log)
+    assert len(kept) == entries + 1
+    [done] = [row for row in kept if row.action == "delete"]
+    assert (done.log_type, done.user_uid, done.object_uid, done.subject_uid) == (USERS, scene.uid, scene.uid, scene.uid)
+    listed = await scene.service.get(f"{scene.form.path}permission-assignments/", headers=scene.other.headers)
+    assert {each["user"].rsplit("/", 2)[1] for each in listed.json()} == {"other"}
+
+
+async def test_name_is_not_given_to_anybody_else(scene: LeavingWorld) -> None:
+    assert (await scene.delete(NAME.upper())).status_code == 204
+    body = {"username": NAME, "password": PASSWORD}
+    answer = await scene.service.client.post(USERS_PATH, json=body, auth=httpx.BasicAuth("root", PASSWORD))
+    assert (answer.status_code, list(answer.json())) == (400, ["username"])
+    with pytest.raises(UsernameTaken):
+        await scene.service.store.create_user(NewUser(username=NAME.title(), password_hash="x"))
+    [entry] = [row for row in await scene.rows(log) if row.action == "admin-delete"]
+    assert (entry.username, entry.object_uid, entry.subject_uid) == ("root", scene.uid, scene.uid)
+
+
+async def test_owned_assets_stand_in_the_way(scene: LeavingWorld) -> None:
+    owned = [await scene.world.create_asset(scene.leaver) for _ in range(2)]
+    await scene.put_in_trash(owned.pop())
+    for answer in (await scene.leave(), await scene.delete()):
+        assert answer.status_code == 409
+        assert answer.json()["assets"] == [{"uid": owned[0].uid, "name": "survey 1"}]
+        assert answer.json()["detail"] == (
+            "1 form or collection belongs to this account. Transfer or delete it first."
+        )  # fmt: skip
+    assert len(await scene.rows(assets)) == 3, "the trash stays, too"
+    for _ in range(MAX_LISTED):
+        await scene.world.create_asset(scene.leaver)
+    refused = (await scene.leave()).json()
+    assert (len(refused["assets"]), refused["detail"][:4]) == (MAX_LISTED, "101 ")
+
+
+async def test_database_deletes_no_assets_with_their_owner(scene: LeavingWorld) -> None:
+    with pytest.raises(Exception, match=r"(?i)foreign key"):
+        async with scene.service.database.transaction() as connection:
+            await connection.execute(users.delete().where(users.c.id == scene.other.id))
+
+
+async def test_last_superuser_cannot_go(scene: LeavingWorld) -> None:
+    uid = (await scene.service.get(ME, headers=scene.root.headers)).json()["uid"]
+    for answer in (await scene.leave(uid, scene.root), await scene.delete("root")):
+        assert (answer.status_code, "assets" in answer.json()) == (409, False)
+    second = await scene.world.create_user(username="second", is_superuser=True)
+    answers = await asyncio.gather(scene.leave(uid, scene.root), scene.delete("second", by="second"))
+    assert sorted(answer.status_code for answer in answers) == [204, 409]
+    assert len({"root", second.username} & await scene.usernames()) == 1
+
+
+async def test_who_may_delete_users(scene: LeavingWorld) -> None:
+    path = f"{USERS_PATH}{NAME}/"
+    for headers, status in (({}, 401), (scene.other.headers, 403), (scene.root.headers, 403)):
+        assert (await scene.service.request("DELETE", path, headers=headers)).status_code == status
+    for name in ("nobody", "AnonymousUser"):
+        assert (await scene.delete(name)).status_code == 404
+    assert NAME in await scene.usernames()
+
+
+async def test_account_that_is_gone_creates_no_assets(scene: LeavingWorld) -> None:
+    writer = scene.service.app.app_context.services[AssetWriter]
+    assert isinstance(writer, AssetWriter)
+    await scene.delete()
+    with pytest.raises(Unauthorized):
+        await writer.create(User(id=scene.leaver.id, username=NAME), AssetCreation(name="x"))
+
+
+async def test_assets_that_are_created_while_the_owner_leaves(scene: LeavingWorld) -> None:
+    """Either the account stays with its assets, or all of it is gone."""
+    create = [
+        scene.service.client.post("/api/v2/assets/", json={"name": "x"}, headers=scene.leaver.headers)
+        for _ in range(8)
+    ]  # fmt: skip
+    *created, left = await asyncio.gather(*create[:4], *create[4:], scene.leave())
+    statuses = [answer.status_code for answer in created]
+    if left.status_code == 204:
+        assert set(statuses) == {401}
+    else:
+        assert left.status_code == 409
+        assert statuses.count(201) >= 1
+    owned = [row for row in await scene.rows(assets) if row.owner_id == scene.leaver.id]
+    assert len(owned) == statuses.count(201)
