@@ -23,6 +23,7 @@ from fieldgate.assets.asset_writer import AssetWriter
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.deployments import Deployments
 from fieldgate.assets.routes import (
+    account_export_routes,
     asset_routes,
     deployment_routes,
     form_routes,
@@ -30,6 +31,7 @@ from fieldgate.assets.routes import (
     workbook_routes,
     write_routes,
 )
+from fieldgate.assets.routes.account_export import AccountExporter
 from fieldgate.assets.routes.form_files import FormFiles
 from fieldgate.assets.routes.unsupported_paths import UNSUPPORTED_PATH, unsupported_messages
 from fieldgate.assets.schemas import ASSETS_PATH
@@ -122,6 +124,7 @@ def operations() -> tuple[Operation, ...]:
         *admin_routes.OPERATIONS,
         *user_credentials_routes.OPERATIONS,
         *leaving_routes.OPERATIONS,
+        *account_export_routes.OPERATIONS,
         *transfer_routes.OPERATIONS,
         *event_routes.OPERATIONS,
         *event_summary_routes.OPERATIONS,
@@ -168,6 +171,7 @@ def build_app(
     readiness = DatabaseReadiness(database)
     authorizer, asset_store = AssetAuthorizer(database), AssetStore(database, data_versions)
     workbook_writer = WorkbookWriter()
+    form_files = FormFiles(authorizer, asset_store, workbook_writer)
     sandbox = RequestSandbox(SandboxLimits(settings.import_memory, settings.import_seconds))
     content_checker = SandboxContentChecker(sandbox, settings.max_upload)
     import_store = ImportStore(database, data_versions)
@@ -182,7 +186,7 @@ def build_app(
         OwnershipStore(database, data_versions), admin_routes.PublicCollections(asset_store.count_public_collections),
         internal_client,
         import_store, quota, asset_store, AssetLists(database), authorizer, workbook_writer,
-        FormFiles(authorizer, asset_store, workbook_writer),
+        form_files, AccountExporter(database, form_files),
         AssignmentStore(database, data_versions),
         AssetWriter(database, data_versions, authorizer, content_checker, quota),
         VersionRestorer(database, data_versions, quota), Deployments(database, data_versions),

@@ -63,7 +63,7 @@ class AssetKeeper(Protocol):
     async def list_owned(self, connection: AsyncConnection, owner_id: int) -> Sequence[OwnedAsset]:
         """Return what an owner has outside the trash, sorted by name."""
 
-    async def purge_trash_of(self, connection: AsyncConnection, owner_id: int) -> None:
+    async def purge_trash_of(self, connection: AsyncConnection, by: Caller, owner_id: int) -> None:
         """Delete the assets in the trash of an owner for good."""
 
 
@@ -90,7 +90,7 @@ class AccountRemover:
             # The lock keeps others from creating assets of this user from here on.
             if owned := await self._assets.list_owned(connection, user_id):
                 raise OwnsAssets(owned)
-            await self._assets.purge_trash_of(connection, user_id)
+            await self._assets.purge_trash_of(connection, by, user_id)
             await connection.execute(users.delete().where(users.c.id == user_id))
             await connection.execute(reserved_usernames.insert().values(hash=username_hash(row.username)))
             entry = LogEntry(

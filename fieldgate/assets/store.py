@@ -18,6 +18,7 @@ from fieldgate.assets import visibility_sql
 from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, effective_user_id
 from fieldgate.assets.tables import FORM_TYPES, assets, assignments, files, has_not_ended, versions
 from fieldgate.db import Database, DataVersions, RowPage, new_uid, now, paginate
+from fieldgate.db.log import PROJECT, LogEntry, LogObject, write_log
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
 
@@ -305,10 +306,12 @@ class AssetStore:
         query = select(assets.c.uid, assets.c.name).where(is_owned).order_by(assets.c.name_key, assets.c.id)
         return [OwnedAsset(row.uid, row.name) for row in await connection.execute(query)]
 
-    async def purge_trash_of(self, connection: AsyncConnection, owner_id: int) -> None:
+    async def purge_trash_of(self, connection: AsyncConnection, by: Caller, owner_id: int) -> None:
         """Delete the assets in the trash of an owner for good."""
         in_trash = and_(assets.c.owner_id == owner_id, assets.c.deleted_at.is_not(None))
-        await connection.execute(assets.delete().where(in_trash))
+        deletion = assets.delete().where(in_trash).returning(assets.c.uid, assets.c.name)
+        deleted = [LogObject("asset", uid, name, owner_id) for uid, name in await connection.execute(deletion)]
+        await write_log(connection, by, *(LogEntry(log_type=PROJECT, action="delete", object=each) for each in deleted))
         await self._data_versions.bump(connection, TOPIC)
 
     async def count_stored_bytes(self, owner_id: int) -> int:

@@ -479,6 +479,7 @@ CALLS: dict[str, Call | dict[str, Call]] = {
         "with a token": on_new_user("POST", "invitation/"),
     },
     "user_transfer": {"another user": _user_transfer},
+    "account_export": {"the caller's account": get("/api/v2/account/export/")},
     "me_detail": {"the caller's account": get("/me/")},
     "me_deletion": {"the caller's account": _me_deletion},
     "user_deletion": {

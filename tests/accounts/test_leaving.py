@@ -115,8 +115,9 @@ async def test_account_goes_and_its_name_with_it(scene: LeavingWorld) -> None:
         for row in await scene.rows(table):
             assert NAME not in str(tuple(row)).casefold(), table.name
     kept = await scene.rows(log)
-    assert len(kept) == entries + 1
-    [done] = [row for row in kept if row.action == "delete"]
+    assert len(kept) == entries + 2
+    [purged, done] = [row for row in kept if row.action == "delete"]
+    assert (purged.model_name, purged.user_uid) == ("asset", scene.uid)
     assert (done.log_type, done.user_uid, done.object_uid, done.subject_uid) == (USERS, scene.uid, scene.uid, scene.uid)
     listed = await scene.service.get(f"{scene.form.path}permission-assignments/", headers=scene.other.headers)
     assert {each["user"].rsplit("/", 2)[1] for each in listed.json()} == {"other"}

@@ -1,8 +1,11 @@
 """The newest or deployed version of a form as a file: a workbook, or an XForm."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Hashable
 from functools import partial
+from typing import Any
+
+from sqlalchemy import Row
 
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.routes.asset_records import XFORM_TYPES
@@ -44,12 +47,7 @@ class FormFiles:
         condition = context.headers.get(b"if-none-match")
         if condition is not None and etag_matches(Response(200, [], etag=etag), condition):
             return Response(200, [PRIVATE_NO_CACHE], etag=etag)  # sent as 304
-        workbook = await self._load_upload(row.file_id, suffix)
-        if workbook is None:
-            title = row.name if asset.asset_type in XFORM_TYPES else None
-            load_content = partial(self._store.get_content, row.id)
-            holder = caller_key(caller, context.client.address)
-            workbook = await self._writer.write(holder, load_content, title, row.created_at)
+        workbook = await self._load(row, asset.asset_type, suffix, caller_key(caller, context.client.address))
         sent: list[Header] = [
             (b"content-type", MEDIA_TYPES[workbook.suffix].encode()),
             attachment(row.name, workbook.suffix, fallback=asset.uid),
@@ -60,6 +58,24 @@ class FormFiles:
         ]
         # A stream is not compressed. Workbooks are compressed already.
         return Response(200, sent, stream=_chunks(workbook.data))
+
+    async def load_newest(self, asset_id: int, asset_type: str, suffix: str, holder: Hashable) -> WorkbookFile | None:
+        """The workbook of the newest version; None if the asset was deleted. Does not check permissions."""
+        row = await self._store.get_newest_version(asset_id)
+        return None if row is None else await self._load(row, asset_type, suffix, holder)
+
+    async def load_content(self, asset_id: int) -> dict[str, Any]:
+        """The content of the newest version, {} if the asset was deleted. Does not check permissions."""
+        row = await self._store.get_newest_version(asset_id)
+        return {} if row is None else await self._store.get_content(row.id)
+
+    async def _load(self, version: Row[Any], asset_type: str, suffix: str, holder: Hashable) -> WorkbookFile:
+        workbook = await self._load_upload(version.file_id, suffix)
+        if workbook is not None:
+            return workbook
+        title = version.name if asset_type in XFORM_TYPES else None
+        load_content = partial(self._store.get_content, version.id)
+        return await self._writer.write(holder, load_content, title, version.created_at)
 
     async def _load_upload(self, file_id: int | None, suffix: str) -> WorkbookFile | None:
         file = None if file_id is None else await self._store.get_file(file_id)

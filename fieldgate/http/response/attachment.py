@@ -34,9 +34,14 @@ def ascii_name(name: str) -> str:
     return re.sub("[^a-z0-9]+", "-", letters).strip("-")
 
 
+def safe_name(name: str) -> str:
+    """A name that is one file in any file system; may be empty."""
+    return _UNSAFE.sub("_", name)[:MAX_NAME_CHARS].strip(" ._")
+
+
 def attachment(name: str, suffix: str, fallback: str) -> Header:
     """Content-Disposition for any name (RFC 6266). `fallback` is a plain name, for old clients and for blank names."""
-    safe = _UNSAFE.sub("_", name)[:MAX_NAME_CHARS].strip(" ._") or fallback
+    safe = safe_name(name) or fallback
     plain = fallback if _NOT_PLAIN.search(safe) else safe
     value = f"attachment; filename=\"{plain}{suffix}\"; filename*=UTF-8''{quote(safe + suffix, safe='')}"
     return b"content-disposition", value.encode()

@@ -1,0 +1,144 @@
+"""All about one user as a ZIP: profile, tokens without secrets, forms as workbooks, assignments, entries of the log.
+
+It is written to a temporary file and sent from there. Memory holds one batch of rows, or one form.
+"""
+
+import tempfile
+import zipfile
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import IO, Any
+
+import msgspec
+from sqlalchemy import JSON, Boolean, Select, select
+
+from fieldgate.accounts.store import IssuedBy
+from fieldgate.accounts.tables import tokens, users
+from fieldgate.assets.routes.form_files import FormFiles
+from fieldgate.assets.tables import COLLECTION, assets, assignments
+from fieldgate.assets.workbook_downloads import XLS_SUFFIX
+from fieldgate.db import Database, Snapshot, Timestamp, snapshot
+from fieldgate.db.log import log
+from fieldgate.errors import NotFound
+from fieldgate.http.response.attachment import safe_name
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import User
+from fieldgate.overload import Slots, run_in_thread
+
+MAX_EXPORTS = 2  # in one process; a user has one at a time
+MAX_BYTES_IN_MEMORY = 1024 * 1024  # then the file is on disk
+CHUNK_BYTES = 256 * 1024
+TOO_MANY_EXPORTS = Message("Too many exports are running. Please try again in a minute.")
+RETRY_SECONDS = 60
+
+
+class AccountExporter:
+    def __init__(self, database: Database, files: FormFiles) -> None:
+        self._database = database
+        self._files = files
+        self._slots = Slots(MAX_EXPORTS, 1, refusal=TOO_MANY_EXPORTS, retry_seconds=RETRY_SECONDS)
+
+    async def stream(self, user: User) -> AsyncGenerator[bytes, None]:
+        """Yield the file in chunks. The slot is taken until the last one was sent."""
+        async with self._slots.slot(user.id):
+            with tempfile.SpooledTemporaryFile(MAX_BYTES_IN_MEMORY) as file:
+                with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                    await self._write(archive, user)
+                file.seek(0)
+                while chunk := await run_in_thread(file.read, CHUNK_BYTES):
+                    yield chunk
+
+    async def _write(self, archive: zipfile.ZipFile, user: User) -> None:
+        async with snapshot(self._database) as state:
+            for name, query in _queries(user.id).items():
+                await _write_rows(archive, name, state, query)
+            forms = await state.rows(
+                select(assets.c.id, assets.c.uid, assets.c.name, assets.c.asset_type)
+                .where(assets.c.owner_id == user.id, assets.c.deleted_at.is_(None), assets.c.asset_type != COLLECTION)
+                .order_by(assets.c.id)
+            )
+        for asset_id, uid, name, asset_type in forms:
+            path = " ".join(filter(None, ("forms/" + safe_name(name), uid)))  # the uid makes it unique
+            try:
+                workbook = await self._files.load_newest(asset_id, asset_type, XLS_SUFFIX, user.id)
+            except NotFound:  # it does not fit into a workbook
+                content = await self._files.load_content(asset_id)
+                await run_in_thread(archive.writestr, f"{path}.json", msgspec.json.encode(content))
+                continue
+            if workbook is not None:  # deleted meanwhile
+                await run_in_thread(archive.writestr, path + workbook.suffix, workbook.data)
+
+
+def _queries(user_id: int) -> Mapping[str, Select[Any]]:
+    """What is in each file. Secrets are not among the columns."""
+    holders, owners = users.alias(), users.alias()
+    details = (
+        assets.c.uid.label("asset"),
+        assets.c.name.label("asset_name"),
+        owners.c.username.label("owner"),
+        holders.c.username.label("user"),
+        assignments.c.permission,
+        assignments.c.is_denied,
+        assignments.c.filters,
+        assignments.c.created_at,
+        assignments.c.expires_at,
+    )
+    all_assignments = (
+        select(*details)
+        .join_from(assignments, assets, assets.c.id == assignments.c.asset_id)
+        .join(owners, owners.c.id == assets.c.owner_id)
+        .join(holders, holders.c.id == assignments.c.user_id)
+        .where(assets.c.deleted_at.is_(None))
+        .order_by(assignments.c.id)
+    )
+    token_columns = (
+        tokens.c.name,
+        tokens.c.prefix,
+        tokens.c.issued_by,
+        tokens.c.created_at,
+        tokens.c.last_used_at,
+        tokens.c.expires_at,
+        tokens.c.revoked_at,
+    )
+    all_tokens = select(*token_columns).where(tokens.c.user_id == user_id).order_by(tokens.c.id)
+    is_session = tokens.c.issued_by == IssuedBy.SESSION.value
+    profile = [column for column in users.c if column.name not in ("id", "username_key", "password_hash", "is_demo")]
+    not_logged = ("id", "user_id", "subject_id", "owner_id", "effect_count", "minute_key")
+    logged = [column for column in log.c if column.name not in not_logged]
+    own_entries = select(*logged).where(log.c.user_id == user_id).order_by(log.c.id)
+    return {
+        "profile.json": select(*profile).where(users.c.id == user_id),
+        "tokens.json": all_tokens.where(~is_session),
+        "sessions.json": all_tokens.where(is_session),
+        "assignments-received.json": all_assignments.where(assignments.c.user_id == user_id),
+        "assignments-given.json": all_assignments.where(assets.c.owner_id == user_id),
+        "log.json": own_entries,
+    }
+
+
+async def _write_rows(archive: zipfile.ZipFile, name: str, state: Snapshot, query: Select[Any]) -> None:
+    """Write a JSON array of the rows."""
+    with archive.open(name, "w", force_zip64=True) as entry:
+        before = b"["
+        async for batch in state.batches(query):
+            await run_in_thread(_write_batch, entry, before, query, batch)
+            before = b","
+        entry.write(b"[]\n" if before == b"[" else b"\n]\n")
+
+
+def _write_batch(entry: IO[bytes], before: bytes, query: Select[Any], batch: Sequence[Sequence[Any]]) -> None:
+    columns = list(query.selected_columns)
+    for row in batch:
+        record = {column.name: _decode(column.type, value) for column, value in zip(columns, row, strict=True)}
+        entry.write(before + b"\n" + msgspec.json.encode(record))
+        before = b","
+
+
+def _decode(kind: Any, value: Any) -> Any:
+    """A value as the drivers return it: JSON is text, times are numbers."""
+    if value is None:
+        return None
+    if isinstance(kind, Timestamp):
+        return Timestamp.unpack(value)
+    if isinstance(kind, JSON):
+        return msgspec.Raw(value.encode())
+    return bool(value) if isinstance(kind, Boolean) else value
