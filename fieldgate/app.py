@@ -27,6 +27,7 @@ from fieldgate.assets.routes import (
     asset_routes,
     deployment_routes,
     form_routes,
+    trash_routes,
     version_routes,
     workbook_routes,
     write_routes,
@@ -48,6 +49,7 @@ from fieldgate.assets.sharing.transfer import OwnershipStore
 from fieldgate.assets.store import TOPIC as ASSETS_TOPIC
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.tables import assignments
+from fieldgate.assets.trash import Trash
 from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, sqlite_file
@@ -110,6 +112,7 @@ def operations() -> tuple[Operation, ...]:
         *import_routes.OPERATIONS,
         *annotated_routes.OPERATIONS,
         *asset_routes.OPERATIONS,
+        *trash_routes.OPERATIONS,
         *write_routes.OPERATIONS,
         *version_routes.OPERATIONS,
         *deployment_routes.OPERATIONS,
@@ -190,6 +193,7 @@ def build_app(
         AssignmentStore(database, data_versions),
         AssetWriter(database, data_versions, authorizer, content_checker, quota),
         VersionRestorer(database, data_versions, quota), Deployments(database, data_versions),
+        Trash(database, data_versions, settings.trash_days),
         fetcher or URLFetcher(settings.import_hosts), WorkbookAnnotator(sandbox),
         reference, event_store, events,
         EventExporter(events),

@@ -83,6 +83,7 @@ class User(Caller, frozen=True):
 
 ANONYMOUS = Caller()
 OPERATOR = Caller(credential="command")  # of the command line
+WORKER = Caller(credential="worker")  # what workers do by themselves
 
 
 def csrf_token(session: str) -> str:

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
-from fieldgate.assets.tables import assets, assignments, has_not_ended
+from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
 from fieldgate.db import Database, PreparedQuery
 from fieldgate.errors import Forbidden, NotFound
 from fieldgate.i18n.messages import Message
@@ -186,7 +186,7 @@ class AssetAuthorizer:
             .outerjoin_from(assets, collections, collections.c.id == assets.c.parent_id)
             .join(user_and_public, true())
             .outerjoin(assignments, _is_on_asset_of(user_and_public))
-            .where(assets.c.uid == bindparam("uid")),
+            .where(assets.c.uid == bindparam("uid"), is_live()),
         )
         is_named = users.c.username_key == bindparam("username_key")
         all_three = union(user, select(users.c.id).where(is_named), public).subquery("who")
@@ -205,7 +205,7 @@ class AssetAuthorizer:
             .outerjoin(users, is_named)
             .join(all_three, true())
             .outerjoin(assignments, _is_on_asset_of(all_three))
-            .where(assets.c.uid == bindparam("uid")),
+            .where(assets.c.uid == bindparam("uid"), is_live()),
         )
 
     async def authorize(self, uid: str, caller: Caller) -> AuthorizedAsset:

@@ -6,13 +6,13 @@ Only the newest version can be deployed, so the deployed one is the last of thos
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, and_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.assets.authorization import asset_not_found, authorize_row
 from fieldgate.assets.schemas import DeploymentBody
 from fieldgate.assets.store import TOPIC, AssetStore
-from fieldgate.assets.tables import SURVEY, assets, versions
+from fieldgate.assets.tables import SURVEY, assets, is_live, versions
 from fieldgate.db import Database, DataVersions, now
 from fieldgate.errors import BadRequest, Forbidden, NotFound, Problem, ValidationError
 from fieldgate.i18n.messages import Message
@@ -58,7 +58,8 @@ class Deployments:
         """Archive surveys, or undo that; without `uids`, all that the user owns. Return their number."""
         is_meant = assets.c.owner_id == user.id if uids is None else assets.c.uid.in_(uids)
         # In one order, and without collections, to avoid deadlocks.
-        query = select(assets).where(is_meant, assets.c.asset_type == SURVEY).order_by(assets.c.id).with_for_update()
+        is_meant = and_(is_meant, is_live(), assets.c.asset_type == SURVEY)
+        query = select(assets).where(is_meant).order_by(assets.c.id).with_for_update()
         async with self._database.transaction() as connection:
             found = (await connection.execute(query)).all()
             if uids is None:

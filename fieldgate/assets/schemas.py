@@ -219,12 +219,12 @@ class DeploymentBody(msgspec.Struct, frozen=True):
 
 
 class BulkPayload(msgspec.Struct, frozen=True):
-    action: Annotated[Literal["archive", "unarchive"], Meta(description="What to do.")]
+    action: Annotated[Literal["archive", "unarchive", "delete", "undelete"], Meta(description="What to do.")]
     asset_uids: Annotated[
         list[str] | None,
         Meta(
-            description=f"Identifiers of surveys that you manage, up to {MAX_BULK_ASSETS}. "
-            "Default: all deployed surveys that you own."
+            description=f"Identifiers of surveys that you manage, or of assets that you own, up to {MAX_BULK_ASSETS}. "
+            "Default: all deployed surveys, or all assets, that you own."
         ),
     ] = None
     confirm: Annotated[bool, Meta(description="Must be true if asset_uids is absent.")] = False
@@ -238,6 +238,23 @@ class BulkResult(msgspec.Struct, frozen=True):
     detail: Annotated[str, Meta(description="How many assets were changed, in words.")]
 
 
+class DeletedAsset(msgspec.Struct, frozen=True, kw_only=True):
+    """An asset in the trash."""
+
+    url: Annotated[Link, Meta(description="URL of the asset. The status is 404 until it is restored.")]
+    uid: Annotated[str, Meta(description="Identifier of the asset.")]
+    kind: Annotated[str, Meta(description="Always `asset`.")] = "asset"
+    asset_type: Annotated[str, Meta(description="survey, template, block, question, collection or empty.")]
+    name: Annotated[str, Meta(description="Name of the asset.")]
+    owner: Annotated[Link, Meta(description="Owner of the asset.")]
+    owner__username: Annotated[str, Meta(description="Username of the owner.")]
+    date_created: Annotated[datetime, Meta(description="When the asset was created.")]
+    date_modified: Annotated[datetime, Meta(description="When the asset was last changed.")]
+    date_deleted: Annotated[datetime, Meta(description="When the asset was deleted.")]
+    deleted_by: Annotated[Link | None, Meta(description="User who deleted it; null if that user is gone.")]
+    purge_at: Annotated[datetime, Meta(description="When it is deleted for good.")]
+
+
 class KeptAsset(msgspec.Struct, frozen=True):
     url: Annotated[Link, Meta(description="URL of the asset.")]
     uid: Annotated[str, Meta(description="Uid of the asset.")]
@@ -248,6 +265,7 @@ class KeptAsset(msgspec.Struct, frozen=True):
 class DeletionPreview(msgspec.Struct, frozen=True):
     dry_run: Annotated[bool, Meta(description="True: nothing was deleted.")]
     deleted: Annotated[int, Meta(description="Number of assets that would be deleted, this one included.", ge=1)]
+    trash_days: Annotated[int, Meta(description="Days in which they can be restored; 0: they cannot.", ge=0)]
     kept: Annotated[
         list[KeptAsset],
         Meta(

@@ -15,8 +15,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.leaving import OwnedAsset
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets import visibility_sql
-from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, effective_user_id
-from fieldgate.assets.tables import FORM_TYPES, assets, assignments, files, has_not_ended, versions
+from fieldgate.assets.authorization import asset_not_found, authorize_row, effective_user_id
+from fieldgate.assets.tables import (
+    COLLECTION,
+    FORM_TYPES,
+    assets,
+    assignments,
+    files,
+    has_not_ended,
+    is_live,
+    versions,
+)
 from fieldgate.db import Database, DataVersions, RowPage, new_uid, now, paginate
 from fieldgate.db.log import PROJECT, LogEntry, LogObject, write_log
 from fieldgate.identity import Caller, User
@@ -137,14 +146,15 @@ class AssetStore:
     async def update_collection_summary(self, connection: AsyncConnection, collection_id: int | None) -> None:
         """Recompute the summary of a collection after an asset in it changed."""
         if collection_id is not None:
-            inside = select(assets.c.summary).where(assets.c.parent_id == collection_id).order_by(assets.c.id)
-            summary = summarize_collection((await connection.execute(inside)).scalars())
+            inside = select(assets.c.summary).where(assets.c.parent_id == collection_id, is_live())
+            summary = summarize_collection((await connection.execute(inside.order_by(assets.c.id))).scalars())
             await connection.execute(assets.update().where(assets.c.id == collection_id).values(summary=summary))
 
     async def find(self, connection: AsyncConnection, uid: str) -> Row[Any] | None:
         """Return the row of an asset and lock it until the transaction ends. Does not check permissions."""
         await self._lock_collection(connection, uid)
-        return (await connection.execute(select(assets).where(assets.c.uid == uid).with_for_update())).one_or_none()
+        query = select(assets).where(assets.c.uid == uid, is_live()).with_for_update()
+        return (await connection.execute(query)).one_or_none()
 
     async def find_same_forms(
         self, connection: AsyncConnection, owner_id: int, name: str, form_id: str | None
@@ -155,7 +165,7 @@ class AssetStore:
             same.append(assets.c.form_id == form_id)
         columns = (assets.c.uid, assets.c.name, assets.c.modified_at)
         query: Select[Any] = select(*columns).where(
-            assets.c.owner_id == owner_id, assets.c.asset_type.in_(FORM_TYPES), or_(false(), *same)
+            assets.c.owner_id == owner_id, is_live(), assets.c.asset_type.in_(FORM_TYPES), or_(false(), *same)
         )
         query = query.order_by(assets.c.modified_at.desc(), assets.c.id).limit(MAX_SAME_FORMS)
         found: Sequence[Row[Any]] = (await connection.execute(query)).all()
@@ -180,9 +190,10 @@ class AssetStore:
         """Return the number of assets in each collection that the caller can view, by collection id."""
         if not collection_ids:
             return {}
-        query = select(assets.c.parent_id, func.count().label("children")).where(assets.c.parent_id.in_(collection_ids))
+        query = select(assets.c.parent_id, func.count().label("children"))
+        query = query.where(assets.c.parent_id.in_(collection_ids), is_live())
         async with self._database.read_transaction() as connection:
-            rows = await connection.execute(_only_listed(query, caller).group_by(assets.c.parent_id))
+            rows = await connection.execute(only_listed(query, caller).group_by(assets.c.parent_id))
             return {row.parent_id: row.children for row in rows}
 
     async def get_xform(self, asset_id: int, *, deployed: bool = False) -> tuple[str, str | None] | None:
@@ -263,29 +274,6 @@ class AssetStore:
             await connection.execute(changed.values(values))
             await self._data_versions.bump(connection, TOPIC)
 
-    async def preview_deletion(self, user: User, asset: AuthorizedAsset) -> tuple[int, Sequence[Row[Any]]]:
-        """Return how many assets `delete` would delete, and those that it would keep: uid, name and username."""
-        own = select(func.count()).where(assets.c.parent_id == asset.id, assets.c.owner_id == asset.owner_id)
-        async with self._database.read_transaction() as connection:
-            inside = (await connection.execute(own)).scalar_one()
-            return 1 + inside, (await connection.execute(_select_kept(user, asset))).all()
-
-    async def delete(self, user: User, uid: str) -> list[str]:
-        """Delete an asset, if the user may. This is checked after the asset is locked.
-
-        A collection takes with it what its owner owns. Assets of others leave it: only they may delete them. Return
-        the uids of those that the user knows.
-        """
-        async with self._database.transaction() as connection:
-            asset = await authorize_row(connection, await self._lock(connection, uid), user)
-            asset.require_delete()
-            kept = [row.uid for row in await connection.execute(_select_kept(user, asset))]
-            await connection.execute(assets.update().where(_is_kept(asset)).values(parent_id=None))
-            deletion = assets.delete().where(assets.c.id == asset.id).returning(assets.c.parent_id)
-            await self.update_collection_summary(connection, (await connection.execute(deletion)).scalar_one())
-            await self._data_versions.bump(connection, TOPIC)
-            return kept
-
     async def _lock(self, connection: AsyncConnection, uid: str) -> Row[Any]:
         """Lock the asset and return its row."""
         row = await self.find(connection, uid)
@@ -315,7 +303,7 @@ class AssetStore:
         await self._data_versions.bump(connection, TOPIC)
 
     async def count_stored_bytes(self, owner_id: int) -> int:
-        """Return about how many bytes the versions of an owner's assets have, with their files."""
+        """Return about how many bytes the versions of an owner's assets have, with their files and the trash."""
         of_owner = select(versions.c.id).join_from(versions, assets, assets.c.id == versions.c.asset_id)
         owned = versions.c.id.in_(of_owner.where(assets.c.owner_id == owner_id))
         texts = func.length(cast(versions.c.content, Text)) + func.coalesce(func.length(versions.c.xform), 0)
@@ -336,6 +324,7 @@ class AssetStore:
                 not_(assignments.c.is_denied),
                 has_not_ended(),
                 assets.c.owner_id.in_(owner_ids),
+                is_live(),
             )
             .group_by(assets.c.owner_id)
         )
@@ -343,19 +332,15 @@ class AssetStore:
             return {row.owner_id: row.collections for row in await connection.execute(query)}
 
 
-def _is_kept(collection: AuthorizedAsset) -> ColumnElement[bool]:
-    """Whether an asset stays when its collection is deleted."""
-    return and_(assets.c.parent_id == collection.id, assets.c.owner_id != collection.owner_id)
+async def lock_assets(connection: AsyncConnection, condition: ColumnElement[bool]) -> None:
+    """Lock collections before the assets in them, each in order of id, to avoid deadlocks."""
+    is_collection = assets.c.asset_type == COLLECTION
+    parents = select(assets.c.parent_id).where(condition, assets.c.parent_id.is_not(None))
+    for locked in (assets.c.id.in_(parents) | and_(condition, is_collection), and_(condition, ~is_collection)):
+        await connection.execute(select(assets.c.id).where(locked).order_by(assets.c.id).with_for_update())
 
 
-def _select_kept(user: User, collection: AuthorizedAsset) -> Select[Any]:
-    """Select assets that stay, without those that their owners hide from the user."""
-    columns = (assets.c.uid, assets.c.name, users.c.username)
-    query = select(*columns).join_from(assets, users, users.c.id == assets.c.owner_id).where(_is_kept(collection))
-    return _only_listed(query, user).order_by(assets.c.id)
-
-
-def _only_listed(query: Select[Any], caller: Caller) -> Select[Any]:
+def only_listed(query: Select[Any], caller: Caller) -> Select[Any]:
     """Limit a query to assets that are in the lists of a caller. Superusers see all assets in a collection."""
     if caller.is_superuser:
         return query
@@ -385,6 +370,7 @@ def _select_visible(caller: Caller) -> Select[Any]:
         .join(versions, is_newest_version())
         .outerjoin(parents, parents.c.id == assets.c.parent_id)
         .outerjoin(modifiers, modifiers.c.id == assets.c.modified_by)
+        .where(is_live())
     )
 
 

@@ -58,6 +58,12 @@ assets = Table(
     sqlite_autoincrement=True,
 )
 
+
+def is_live() -> ColumnElement[bool]:
+    """Whether an asset is outside the trash. Every statement that finds or counts assets has this condition."""
+    return assets.c.deleted_at.is_(None)
+
+
 versions = Table(
     "asset_versions",
     metadata,

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, CompoundSelect, Select, and_, case, exists
 from sqlalchemy.sql.selectable import FromClause
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
-from fieldgate.assets.tables import assets, assignments, has_not_ended
+from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
 
 # Checking this permission is enough: a row that grants another permission comes with one that grants view_asset, and
 # a row that denies view_asset comes with rows that deny the permissions depending on it.
@@ -24,6 +24,7 @@ def is_listed(user_id: int, status: str | None) -> ColumnElement[bool]:
     """Whether an asset is in a user's list. Assets of disabled users are in no other user's list."""
     # A subquery instead of joins: with few users or assets, SQLite would scan those tables first.
     return and_(
+        is_live(),
         assets.c.id.in_(_listed_ids(user_id, status)),
         or_(assets.c.owner_id == user_id, _is_active(assets.c.owner_id)),
     )

@@ -238,6 +238,20 @@ def on_deployed_asset(kind: str, method: str, path: str, *, in_bulk: bool = Fals
     return call
 
 
+def on_deleted_asset(kind: str) -> Call:
+    async def call(context: MatrixContext, caller: str) -> httpx.Response:
+        asset = await context.create_asset(kind)
+        await context.request("owner", "DELETE", asset.path)
+        return await context.request(caller, "POST", f"{asset.path}undelete/")
+
+    return call
+
+
+async def _delete_in_bulk(context: MatrixContext, caller: str) -> httpx.Response:
+    payload = {"action": "delete", "asset_uids": [(await context.create_asset(PRIVATE)).uid]}
+    return await context.request(caller, "POST", "/api/v2/assets/bulk/", json={"payload": payload})
+
+
 async def _token_deletion(context: MatrixContext, caller: str) -> httpx.Response:
     if caller not in ("anonymous", "disabled"):
         await context.service.store.issue_token(context.callers[caller].id, IssuedBy.HTTP, None)
@@ -414,6 +428,8 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "asset_detail": for_each_asset_kind(on_shared_asset),
     "asset_change": for_each_asset_kind(on_new_asset, "PATCH", json={"name": "Another"}),
     "asset_deletion": for_each_asset_kind(on_new_asset, "DELETE"),
+    "asset_undeletion": for_each_asset_kind(on_deleted_asset),
+    "deleted_asset_list": {VISIBLE_ONLY: get("/api/v2/assets/deleted/")},
     "asset_workbook_xlsx": for_each_asset_kind(on_shared_file, ".xlsx"),
     "asset_workbook_xls": for_each_asset_kind(on_shared_file, ".xls"),
     "asset_xform_xml": for_each_asset_kind(on_shared_file, ".xml"),
@@ -431,7 +447,10 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "deployment_detail": for_each_asset_kind(on_deployed_asset, "GET", "deployment/"),
     "deployment_creation": for_each_asset_kind(on_new_asset, "POST", "deployment/", json={"active": True}),
     "deployment_change": for_each_asset_kind(on_deployed_asset, "PATCH", "deployment/", json={"active": False}),
-    "asset_bulk_action": for_each_asset_kind(on_deployed_asset, "POST", "/api/v2/assets/bulk/", in_bulk=True),
+    "asset_bulk_action": {
+        **for_each_asset_kind(on_deployed_asset, "POST", "/api/v2/assets/bulk/", in_bulk=True),
+        "delete an asset": _delete_in_bulk,
+    },
     "assignment_explanation": {
         **{f"the caller, on {kind}": explain(kind, about_caller=True) for kind in ASSET_KINDS},
         **{f"another user, on {kind}": explain(kind, about_caller=False) for kind in ASSET_KINDS},

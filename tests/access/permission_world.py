@@ -14,6 +14,7 @@ from fieldgate.accounts.tables import PUBLIC_USER_ID, PUBLIC_USERNAME
 from fieldgate.assets.authorization import Assignment, AssignmentScope
 from fieldgate.assets.store import TOPIC, AssetStore, NewAsset
 from fieldgate.assets.tables import assets, assignments
+from fieldgate.assets.trash import Trash
 from fieldgate.db import new_uid, now
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
@@ -53,6 +54,8 @@ class PermissionWorld:
         self.store = AssetStore(service.database, service.data_versions)
         self.users: list[WorldUser] = []
         self.assets: list[WorldAsset] = []
+        self.deleted: list[WorldAsset] = []
+        self.trash = Trash(service.database, service.data_versions, days=30)
 
     async def create_user(self, **details: Any) -> WorldUser:
         username, user_id = await self.service.create_user(**details)

@@ -34,7 +34,7 @@ def caller_of(user: WorldUser) -> Caller:
 
 async def change(world: PermissionWorld, rng: random.Random) -> None:
     """Make one change: to permissions mostly, or to an asset, its place or its owner's account."""
-    kind = rng.randrange(11)
+    kind = rng.randrange(12)
     asset = rng.choice(world.assets)
     if kind == 0 and asset.asset_type != "collection":
         values = {"modified_at": now() - timedelta(days=rng.randrange(9)), "name_key": f"name {rng.random()}"}
@@ -42,14 +42,19 @@ async def change(world: PermissionWorld, rng: random.Random) -> None:
             await connection.execute(assets.update().where(assets.c.id == asset.id).values(values))
             await world.service.data_versions.bump(connection, TOPIC)
     elif kind == 1 and len(world.assets) > 4 and asset.asset_type != "collection":
-        await world.store.delete(User(id=asset.owner.id), asset.uid)
+        await world.trash.delete(User(id=asset.owner.id), asset.uid)
         world.assets.remove(asset)
+        world.deleted.append(asset)
     elif kind == 2:
         parent = rng.choice([None, *(each for each in world.assets if each.asset_type == "collection")])
         asset_type = rng.choice(["survey", "block", *(["collection"] if parent is None else [])])
         await world.create_asset(rng.choice(world.users), asset_type, parent)
     elif kind == 5:
         await transfer(world, *rng.sample(world.users, 2))
+    elif kind == 11 and world.deleted:
+        restored = world.deleted.pop()
+        await world.trash.restore(User(id=restored.owner.id), restored.uid)
+        world.assets.append(restored)
     elif kind == 3:
         await world.disable(rng.choice(world.users[:4]))
     elif kind == 4:

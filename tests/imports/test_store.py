@@ -9,9 +9,10 @@ from sqlalchemy import Table, func, select, text
 from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import files
+from fieldgate.assets.trash import Trash
 from fieldgate.db import Database, DataVersions, now
 from fieldgate.http.request.body_parsing import UploadedFile
-from fieldgate.identity import User
+from fieldgate.identity import WORKER, User
 from fieldgate.imports.leases import Job, LostLease
 from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import COMPLETE, ImportStore
@@ -174,7 +175,11 @@ async def test_file_of_an_asset_version_is_kept(database: Database, store: Impor
         await connection.run_sync(store.finish, job, COMPLETE, {"updated": []})
     assert await store.purge(now() + timedelta(days=1)) == 1
     assert await count(database, files) == 1
-    await owned.delete(User(id=user_id), uid)
+    trash = Trash(database, DataVersions(database), days=30)
+    await trash.delete(User(id=user_id), uid)
+    assert await store.purge(now() - timedelta(days=1)) == 0
+    assert await count(database, files) == 1, "it can be restored"
+    assert await trash.purge(WORKER, now()) == 1
     assert await store.purge(now() - timedelta(days=1)) == 0
     assert await count(database, files) == 0, "also if no import was deleted"
 

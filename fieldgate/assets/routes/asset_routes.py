@@ -35,6 +35,7 @@ from fieldgate.assets.sharing.grants import AssetGrants, run_by_cost
 from fieldgate.assets.sharing.schemas import DryRunQuery
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
+from fieldgate.assets.trash import Trash
 from fieldgate.assets.visibility_sql import DISCOVERABLE
 from fieldgate.http.links import Link, encode
 from fieldgate.http.operations import PreviewResult, delete, get, get_list
@@ -115,24 +116,25 @@ async def asset_detail(
     alternate_response=DeletionPreview,
     title=Message("Delete an asset"),
     description=Message(
-        "Deletes an asset with all its versions. Deleting a collection deletes the assets in it that its owner owns. "
-        "Those of others leave the collection and stay: the header `Fieldgate-Kept` has the uids of those that you "
-        "can see. `dry_run` deletes nothing and lists these with their names."
+        "Moves an asset to the trash, from which it can be restored for some days. A collection takes the assets in it "
+        "that its owner owns with it. Those of others leave the collection and stay: the header `Fieldgate-Kept` has "
+        "the uids of those that you can see. `dry_run` deletes nothing and lists these with their names."
     ),
     tag=TAG,
     response_headers=("Fieldgate-Kept",),
     error_statuses=(403, 404),
 )
 async def asset_deletion(
-    uid: str, user: User, query: DryRunQuery, authorizer: AssetAuthorizer, store: AssetStore
+    uid: str, user: User, query: DryRunQuery, authorizer: AssetAuthorizer, trash: Trash
 ) -> Response | PreviewResult:
     if query.dry_run:
         asset = await authorizer.authorize(uid, user)
         asset.require_delete()
-        deleted, kept = await store.preview_deletion(user, asset)
+        deleted, kept = await trash.preview(user, asset)
         records = [KeptAsset(Link(asset_path(row.uid)), row.uid, row.name, row.username) for row in kept]
-        return PreviewResult(DeletionPreview(dry_run=True, deleted=deleted, kept=records))
-    uids = await store.delete(user, uid)
+        preview = DeletionPreview(dry_run=True, deleted=deleted, trash_days=trash.days, kept=records)
+        return PreviewResult(preview)
+    uids = await trash.delete(user, uid)
     # A body would need another status than 204, which clients of KoboToolbox expect.
     named = [(b"fieldgate-kept", ", ".join(uids[:MAX_KEPT_UIDS]).encode())] if uids else []
     return Response(HTTPStatus.NO_CONTENT, [*named, API_CSP, NO_STORE])

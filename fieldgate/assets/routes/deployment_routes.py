@@ -1,4 +1,5 @@
-"""`/api/v2/assets/{uid}/deployment/`: the version of a survey that people should use. `bulk/` archives several."""
+"""`/api/v2/assets/{uid}/deployment/`: the version of a survey that people should use. `bulk/` archives several, or
+moves them to the trash and back."""
 
 from msgspec import Raw
 
@@ -17,6 +18,7 @@ from fieldgate.assets.schemas import (
 )
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
+from fieldgate.assets.trash import Trash
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.links import encode
 from fieldgate.http.negotiation import Format
@@ -116,9 +118,10 @@ async def deployment_change(
 @post(
     ASSETS_PATH + "bulk/",
     response=BulkResult,
-    title=Message("Archive several surveys"),
+    title=Message("Archive, delete or restore several assets"),
     description=Message(
-        "Archives surveys that were deployed, or takes that back: all of them or none. Needs manage_asset on each."
+        "Archives surveys that were deployed, or takes that back: all of them or none. Needs manage_asset on each. "
+        "`delete` moves assets to the trash, and `undelete` restores them: only for their owner and superusers."
     ),
     tag=TAG,
     status=200,
@@ -126,14 +129,24 @@ async def deployment_change(
     body_schema=BulkAction,
     error_statuses=(403, 413, 415),
 )
-async def asset_bulk_action(user: User, language: Language, body: JSONObject, deployments: Deployments) -> BulkResult:
+async def asset_bulk_action(
+    user: User, language: Language, body: JSONObject, deployments: Deployments, trash: Trash
+) -> BulkResult:
     payload = _parse_payload(body.get("payload"))
-    is_archived = payload.action == "archive"
-    count = await deployments.set_active(user, payload.asset_uids, active=not is_archived)
-    if is_archived:
-        message = PluralMessage("{count} form was archived.", "{count} forms were archived.", count)
-    else:
-        message = PluralMessage("{count} form is in use again.", "{count} forms are in use again.", count)
+    uids = payload.asset_uids
+    match payload.action:
+        case "archive":
+            count = await deployments.set_active(user, uids, active=False)
+            message = PluralMessage("{count} form was archived.", "{count} forms were archived.", count)
+        case "unarchive":
+            count = await deployments.set_active(user, uids, active=True)
+            message = PluralMessage("{count} form is in use again.", "{count} forms are in use again.", count)
+        case "delete":
+            count = await trash.delete_many(user, uids)
+            message = PluralMessage("{count} form was deleted.", "{count} forms were deleted.", count)
+        case "undelete":
+            count = await trash.restore_many(user, uids)
+            message = PluralMessage("{count} form was restored.", "{count} forms were restored.", count)
     return BulkResult(translate(message, language))
 
 

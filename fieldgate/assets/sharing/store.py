@@ -30,7 +30,7 @@ from fieldgate.assets.sharing.grants import (
     run_by_cost,
 )
 from fieldgate.assets.store import TOPIC
-from fieldgate.assets.tables import assets, assignments, has_not_ended
+from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
 from fieldgate.db import (
     Database,
     DataVersions,
@@ -104,7 +104,8 @@ class AssignmentStore:
 
     async def get_asset_name(self, uid: str) -> str:
         async with self._database.read_transaction() as connection:
-            name = (await connection.execute(select(assets.c.name).where(assets.c.uid == uid))).scalar_one_or_none()
+            found = select(assets.c.name).where(assets.c.uid == uid, is_live())
+            name = (await connection.execute(found)).scalar_one_or_none()
         if name is None:
             raise asset_not_found()
         return str(name)
@@ -230,6 +231,7 @@ def _select_assets() -> Select[Any]:
         .join_from(assets, owners, owners.c.id == assets.c.owner_id)
         .outerjoin(collections, collections.c.id == assets.c.parent_id)
         .outerjoin(collection_owners, collection_owners.c.id == collections.c.owner_id)
+        .where(is_live())
     )
 
 

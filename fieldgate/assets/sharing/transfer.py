@@ -15,8 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.tables import users
 from fieldgate.assets.sharing.change_log import EffectRow, effect_row, permission_entry
 from fieldgate.assets.sharing.grants import Action
-from fieldgate.assets.store import TOPIC
-from fieldgate.assets.tables import assets, assignments, has_not_ended
+from fieldgate.assets.store import TOPIC, lock_assets
+from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
 from fieldgate.db import Database, DataVersions
 from fieldgate.db.log import LogEntry, LogObject, LogUser, write_log
 from fieldgate.identity import User
@@ -56,7 +56,7 @@ class OwnershipStore:
             counts = await _count(connection, transfer)
             await write_log(connection, transfer.by, *await _log_entries(connection, transfer))
             await connection.execute(assignments.delete().where(_is_replaced(transfer)))
-            owned = assets.update().where(assets.c.owner_id == transfer.owner_id)
+            owned = assets.update().where(_is_moved(transfer))
             await connection.execute(owned.values(owner_id=transfer.new_owner_id))
             await self._data_versions.bump(connection, TOPIC)
             return counts
@@ -67,26 +67,27 @@ async def _lock(connection: AsyncConnection, transfer: Transfer) -> None:
 
     Then lock the users, so that nobody creates an asset or an assignment for them before the transfer is done.
     """
-    is_owned = assets.c.owner_id == transfer.owner_id
-    is_collection = assets.c.asset_type == "collection"
-    parents = select(assets.c.parent_id).where(is_owned, assets.c.parent_id.is_not(None))
-    for condition in (assets.c.id.in_(parents) | and_(is_owned, is_collection), and_(is_owned, ~is_collection)):
-        await connection.execute(select(assets.c.id).where(condition).order_by(assets.c.id).with_for_update())
+    await lock_assets(connection, _is_moved(transfer))
     both = users.c.id.in_((transfer.owner_id, transfer.new_owner_id))
     await connection.execute(select(users.c.id).where(both).order_by(users.c.id).with_for_update())
 
 
 async def _count(connection: AsyncConnection, transfer: Transfer) -> TransferCounts:
-    by_type = select(assets.c.asset_type, func.count().label("number")).where(assets.c.owner_id == transfer.owner_id)
+    by_type = select(assets.c.asset_type, func.count().label("number")).where(_is_moved(transfer))
     found = await connection.execute(by_type.group_by(assets.c.asset_type).order_by(assets.c.asset_type))
     counts = {row.asset_type: row.number for row in found}
     replaced = select(func.count()).select_from(assignments).where(_is_replaced(transfer), has_not_ended())
     return TransferCounts(counts, (await connection.execute(replaced)).scalar_one())
 
 
+def _is_moved(transfer: Transfer) -> ColumnElement[bool]:
+    """All assets of the owner. The trash stays behind."""
+    return and_(assets.c.owner_id == transfer.owner_id, is_live())
+
+
 def _is_replaced(transfer: Transfer) -> ColumnElement[bool]:
     """The new owner's assignments on the assets."""
-    owned = select(assets.c.id).where(assets.c.owner_id == transfer.owner_id)
+    owned = select(assets.c.id).where(_is_moved(transfer))
     return and_(assignments.c.user_id == transfer.new_owner_id, assignments.c.asset_id.in_(owned))
 
 
@@ -101,7 +102,7 @@ async def _log_entries(connection: AsyncConnection, transfer: Transfer) -> list[
         held[asset_id].add(permission)
     moved = select(assets.c.id, assets.c.uid, assets.c.name, assets.c.asset_type)
     entries = []
-    for row in await connection.execute(moved.where(assets.c.owner_id == transfer.owner_id).order_by(assets.c.id)):
+    for row in await connection.execute(moved.where(_is_moved(transfer)).order_by(assets.c.id)):
         asset = LogObject("asset", row.uid, row.name, transfer.owner_id)
         owner = rules.owner_permissions(row.asset_type)
         for user_id, before, after in ((transfer.owner_id, owner, ()), (transfer.new_owner_id, held[row.id], owner)):
