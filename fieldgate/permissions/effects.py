@@ -15,6 +15,7 @@ class EffectKind(Enum):
     DENIED = "denied"  # not inherited from the collection any more
     ALLOWED = "allowed"  # no longer denied
     FILTERED = "filtered"  # the submissions it is for changed
+    ENDS = "ends"  # at another time than before, or no longer
 
 
 class EffectReason(Enum):
@@ -58,6 +59,9 @@ _EFFECT_MESSAGES = {
     (EffectKind.FILTERED, EffectReason.DEPENDENT): Message(
         "{permission}: now for fewer submissions, as some permissions require {because}."
     ),
+    (EffectKind.ENDS, EffectReason.ASKED): Message("{permission}: end changed, as asked."),
+    (EffectKind.ENDS, EffectReason.IMPLIED): Message("{permission}: end changed, implied by {because}."),
+    (EffectKind.ENDS, EffectReason.DEPENDENT): Message("{permission}: end changed, as it requires {because}."),
 }
 
 

@@ -12,9 +12,11 @@ Invariants, which every action keeps, in whatever order it names permissions:
 * `granted` contains all permissions that its members imply and the asset type supports, and no contradictions.
 * `denied` contains, with a permission, all inheritable permissions that imply it.
 * Nothing is both granted and denied.
+* No permission ends before one that implies it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -32,6 +34,9 @@ from fieldgate.permissions.effects import (
 from fieldgate.permissions.submission_filters import Filters, filters_equal, required_filters
 
 Codenames = frozenset[str]
+RequestedEnds = Mapping[str, datetime | None]  # of named permissions; None: never; absent: as it is
+
+_NEVER = datetime.max.replace(tzinfo=UTC)
 
 _BASE_PERMISSIONS = frozenset({"view_asset", "change_asset", "manage_asset"})
 ASSIGNABLE: Mapping[str, Codenames] = {
@@ -85,6 +90,10 @@ class PermissionState(msgspec.Struct, frozen=True, kw_only=True):
     filters: Filters = {}
     collection: Codenames = frozenset()  # inherited from the collection
     public: Codenames = frozenset()  # granted to the public, and so to everybody
+    # When permissions end; those that never do are absent. All that is in the state has not ended.
+    ends: Mapping[str, datetime] = {}  # of those granted
+    collection_ends: Mapping[str, datetime] = {}
+    public_ends: Mapping[str, datetime] = {}
 
 
 class RuleOutcome(msgspec.Struct, frozen=True):
@@ -137,6 +146,21 @@ def effective_permissions(state: PermissionState, asset_type: str) -> Codenames:
     return own_permissions(state, asset_type) | state.public
 
 
+def own_ends(state: PermissionState) -> Mapping[str, datetime]:
+    """Return when the own permissions end: what is assigned and inherited ends with the later of both."""
+    if not state.ends and not state.collection_ends:
+        return {}
+    passed_down = state.collection - state.denied
+    latest = {
+        each: max(
+            state.ends.get(each, _NEVER) if each in state.granted else state.collection_ends.get(each, _NEVER),
+            state.collection_ends.get(each, _NEVER) if each in passed_down else state.ends.get(each, _NEVER),
+        )
+        for each in state.granted | passed_down
+    }
+    return {each: end for each, end in latest.items() if end != _NEVER}
+
+
 def find_contradiction(codenames: Iterable[str], asset_type: str) -> tuple[str, str] | None:
     """Return two permissions that contradict each other, directly or by what they imply, if there are any."""
     conflicts = _CONFLICTS[asset_type]
@@ -152,12 +176,17 @@ def find_contradiction(codenames: Iterable[str], asset_type: str) -> tuple[str, 
 
 
 def assign(
-    state: PermissionState, codenames: Iterable[str] | str, asset_type: str, filters: Filters | None = None
+    state: PermissionState,
+    codenames: Iterable[str] | str,
+    asset_type: str,
+    filters: Filters | None = None,
+    ends: RequestedEnds | None = None,
 ) -> RuleOutcome:
     """Assign permissions. partial_submissions needs `filters`, which say for which submissions."""
     requested = _as_codenames(codenames)
     _validate(state, requested, asset_type)
-    return _apply_grant(state, requested, asset_type, required_filters(requested, filters))
+    assigned = _apply_grant(state, requested, asset_type, required_filters(requested, filters))
+    return _apply_ends(state, assigned, requested, ends or {})
 
 
 def remove(state: PermissionState, codenames: Iterable[str] | str, asset_type: str) -> RuleOutcome:
@@ -167,7 +196,11 @@ def remove(state: PermissionState, codenames: Iterable[str] | str, asset_type: s
 
 
 def replace(
-    state: PermissionState, codenames: Iterable[str] | str, asset_type: str, filters: Filters | None = None
+    state: PermissionState,
+    codenames: Iterable[str] | str,
+    asset_type: str,
+    filters: Filters | None = None,
+    ends: RequestedEnds | None = None,
 ) -> RuleOutcome:
     """Replace all permissions by these and the ones they imply.
 
@@ -180,7 +213,8 @@ def replace(
     assigned = _apply_grant(state, requested - inheriting, asset_type, new_filters)
     surplus = own_permissions(assigned.state, asset_type) - _granted_closure(requested, asset_type, new_filters)
     removed = _apply_removal(assigned.state, surplus, asset_type, EffectReason.NOT_LISTED)
-    return RuleOutcome(removed.state, assigned.effects + removed.effects)
+    replaced = RuleOutcome(removed.state, assigned.effects + removed.effects)
+    return _apply_ends(state, replaced, requested, ends or {})
 
 
 def remove_all(state: PermissionState, asset_type: str) -> RuleOutcome:
@@ -191,7 +225,7 @@ def remove_all(state: PermissionState, asset_type: str) -> RuleOutcome:
 
 def recompute_implied(state: PermissionState, asset_type: str) -> RuleOutcome:
     """Recompute implied permissions after a type change."""
-    return _apply_grant(state, state.granted, asset_type, state.filters)
+    return _apply_ends(state, _apply_grant(state, state.granted, asset_type, state.filters), frozenset(), {})
 
 
 # Parts of actions
@@ -224,7 +258,11 @@ def _apply_grant(state: PermissionState, requested: Codenames, asset_type: str, 
             effects.append(Effect(PARTIAL, EffectKind.FILTERED, EffectReason.ASKED))
     return RuleOutcome(
         msgspec.structs.replace(
-            state, granted=after, denied=state.denied - granted, filters=filters if PARTIAL in after else {}
+            state,
+            granted=after,
+            denied=state.denied - granted,
+            filters=filters if PARTIAL in after else {},
+            ends=_ends_of(after, state),
         ),
         tuple(effects),
     )
@@ -253,8 +291,58 @@ def _apply_removal(state: PermissionState, requested: Codenames, asset_type: str
             Effect(PARTIAL, EffectKind.FILTERED if filters else EffectKind.REMOVED, EffectReason.DEPENDENT, ADD)
         )
         granted = granted if filters else granted - {PARTIAL}
-    after = msgspec.structs.replace(state, granted=granted, denied=state.denied | denied, filters=filters)
+    after = msgspec.structs.replace(
+        state, granted=granted, denied=state.denied | denied, filters=filters, ends=_ends_of(granted, state)
+    )
     return RuleOutcome(after, tuple(effects))
+
+
+def _ends_of(granted: Codenames, state: PermissionState) -> Mapping[str, datetime]:
+    return {each: end for each, end in state.ends.items() if each in granted}
+
+
+def _apply_ends(
+    before: PermissionState, outcome: RuleOutcome, requested: Codenames, asked: RequestedEnds
+) -> RuleOutcome:
+    """Set the ends of requested permissions, and those of the permissions that imply them or that they imply.
+
+    * What needs a permission that is asked to end earlier, ends with it, unless it is requested, too.
+    * What a permission implies ends with it if both ended together before and nothing else needs it for longer.
+    * Whatever is implied ends with the last that implies it.
+    """
+    after = outcome.state
+    if not before.ends and not any(asked.values()):
+        return outcome
+    ended = {each: before.ends.get(each, _NEVER) for each in before.granted & after.granted}
+    ends = dict(ended)
+    for each in requested & after.granted:
+        if each in asked:
+            ends[each] = asked[each] or _NEVER
+        else:
+            ends.setdefault(each, _NEVER)
+    named = [each for each in sorted(asked) if each in ends and each in requested]
+    for each in named:
+        for other in ended.keys() - requested:
+            is_cut = _implies(other, each, after)
+            moves_along = _implies(each, other, after) and ended[other] == ended.get(each)
+            if is_cut or moves_along:
+                ends[other] = min(ends[other], ends[each])
+    last = {each: max(_ends_implying(each, ends, after), default=_NEVER) for each in after.granted}
+    changed = sorted(each for each, end in ended.items() if last[each] != end)
+    effects = [
+        Effect(each, EffectKind.ENDS, *_end_reason(each, named, last[each] < ended[each], after)) for each in changed
+    ]
+    limited = {each: end for each, end in last.items() if end != _NEVER}
+    return RuleOutcome(msgspec.structs.replace(after, ends=limited), (*outcome.effects, *effects))
+
+
+def _ends_implying(each: str, ends: Mapping[str, datetime], state: PermissionState) -> Iterable[datetime]:
+    return (end for other, end in ends.items() if other == each or _implies(other, each, state))
+
+
+def _implies(one: str, other: str, state: PermissionState) -> bool:
+    """Adding some submissions implies adding any."""
+    return other in implied(one) or (one == PARTIAL and other == ADD and ADD in state.filters)
 
 
 def _as_codenames(codenames: Iterable[str] | str) -> Codenames:
@@ -288,6 +376,18 @@ def _removal_reason(each: str, requested: Codenames, reason: EffectReason) -> tu
     if each in requested:
         return reason, ""
     return EffectReason.DEPENDENT, max((one for one in requested if one in implied(each)), key=_breadth)
+
+
+def _end_reason(
+    each: str, named: Collection[str], is_earlier: bool, state: PermissionState
+) -> tuple[EffectReason, str]:
+    if each in named:
+        return EffectReason.ASKED, ""
+    needed = [one for one in named if _implies(each, one, state)]
+    if is_earlier and needed:
+        return EffectReason.DEPENDENT, max(needed, key=_breadth)
+    implying = [one for one in state.granted if _implies(one, each, state)]
+    return EffectReason.IMPLIED, min(implying, key=lambda one: (one not in named, _breadth(one)))
 
 
 def _contradicting_permission(each: str, granted: Codenames, requested: Codenames) -> str:

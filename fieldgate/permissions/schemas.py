@@ -25,7 +25,8 @@ class PermissionRecord(msgspec.Struct, frozen=True, kw_only=True):
 class EffectRecord(msgspec.Struct, frozen=True, kw_only=True):
     permission: Annotated[Link, Meta(description="The permission that changes.")]
     effect: Annotated[
-        Literal["granted", "removed", "denied", "allowed", "filtered"], Meta(description="What happens to it.")
+        Literal["granted", "removed", "denied", "allowed", "filtered", "ends"],
+        Meta(description="What happens to it. ends: at another time than before, or no longer."),
     ]
     reason: Annotated[
         Literal["asked", "implied", "contradicted", "dependent", "not_listed"], Meta(description="Why it happens.")

@@ -220,6 +220,9 @@ _EFFECT_REASONS: Mapping[tuple[EffectKind, EffectReason], Message] = {
     (EffectKind.ALLOWED, EffectReason.IMPLIED): Message("needed by “{because}”"),
     (EffectKind.FILTERED, EffectReason.ASKED): Message("for other submissions than before"),
     (EffectKind.FILTERED, EffectReason.DEPENDENT): Message("for fewer submissions, without “{because}”"),
+    (EffectKind.ENDS, EffectReason.ASKED): Message("chosen"),
+    (EffectKind.ENDS, EffectReason.IMPLIED): Message("needed by “{because}”"),
+    (EffectKind.ENDS, EffectReason.DEPENDENT): Message("not possible without “{because}”"),
 }
 
 

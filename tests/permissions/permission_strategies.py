@@ -3,7 +3,8 @@
 The expected values come from the tables of the interface, not from the rules under test.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -64,12 +65,18 @@ any_partial_filters = (
 )
 
 
+START = datetime(2026, 1, 1, tzinfo=UTC)
+MOMENTS = [START + timedelta(days=each) for each in (1, 2, 3)]
+requested_ends = st.dictionaries(st.sampled_from(sorted(TABLE)), st.sampled_from([None, *MOMENTS]), max_size=6)
+
+
 class Assign(msgspec.Struct, frozen=True):
     codenames: list[str]
     filters: Any
+    ends: Mapping[str, datetime | None] = {}
 
     def __call__(self, state: PermissionState, asset_type: str) -> RuleOutcome:
-        return rules.assign(state, self.codenames, asset_type, self.filters)
+        return rules.assign(state, self.codenames, asset_type, self.filters, _of(self.codenames, self.ends))
 
 
 class Remove(msgspec.Struct, frozen=True):
@@ -79,12 +86,13 @@ class Remove(msgspec.Struct, frozen=True):
         return rules.remove(state, self.codenames, asset_type)
 
 
-class Replace(msgspec.Struct, frozen=True):
-    codenames: list[str]
-    filters: Any
-
+class Replace(Assign, frozen=True):
     def __call__(self, state: PermissionState, asset_type: str) -> RuleOutcome:
-        return rules.replace(state, self.codenames, asset_type, self.filters)
+        return rules.replace(state, self.codenames, asset_type, self.filters, _of(self.codenames, self.ends))
+
+
+def _of(codenames: Iterable[str], ends: Mapping[str, datetime | None]) -> dict[str, datetime | None]:
+    return {each: ends[each] for each in codenames if each in ends}
 
 
 class RemoveAll(msgspec.Struct, frozen=True):
@@ -109,11 +117,11 @@ class ExternalChange(msgspec.Struct, frozen=True):
 
 
 steps: st.SearchStrategy[Step] = st.one_of(
-    st.builds(Assign, codenames, partial_filters),
+    st.builds(Assign, codenames, partial_filters, requested_ends),
     st.builds(Assign, any_codenames, any_partial_filters),
     st.builds(Remove, single_codename),
     st.builds(Remove, any_codenames),
-    st.builds(Replace, codenames, partial_filters),
+    st.builds(Replace, codenames, partial_filters, requested_ends),
     st.builds(Replace, any_codenames, any_partial_filters),
     st.builds(RemoveAll),
     st.builds(
@@ -176,6 +184,22 @@ def check_invariants(state: PermissionState, asset_type: str) -> None:
         for each in TABLE[codename][1] & set(PARTIALLY_GRANTABLE):
             assert all(one in state.filters[each] for one in given)
     assert "add_submissions" not in state.filters or "add_submissions" in granted
+    assert state.ends.keys() <= granted
+    for one in granted:
+        for each in TABLE[one][1] & granted:
+            assert end_of(state, each) >= end_of(state, one), "what is implied ends with the last that implies it"
+
+
+def end_of(state: PermissionState, permission: str) -> datetime:
+    return state.ends.get(permission, datetime.max.replace(tzinfo=UTC))
+
+
+def state_at(state: PermissionState, moment: datetime) -> PermissionState:
+    """What is left of a state when permissions have ended, as when rows that have ended do not exist."""
+    granted = frozenset(each for each in state.granted if end_of(state, each) > moment)
+    ends = {each: end for each, end in state.ends.items() if each in granted}
+    filters = state.filters if PARTIAL in granted else {}
+    return msgspec.structs.replace(state, granted=granted, ends=ends, filters=filters)
 
 
 def check_effects(before: PermissionState, outcome: RuleOutcome, asked: Iterable[str] = ()) -> None:
@@ -194,6 +218,8 @@ def check_effects(before: PermissionState, outcome: RuleOutcome, asked: Iterable
         msgspec.json.encode(now.filters) != msgspec.json.encode(before.filters)
     )
     assert by_what[EffectKind.FILTERED] == [PARTIAL] * is_filtered
+    kept = before.granted & now.granted
+    assert by_what[EffectKind.ENDS] == sorted(each for each in kept if end_of(before, each) != end_of(now, each))
     assert (now.is_owner, now.is_public, now.collection, now.public) == (
         before.is_owner, before.is_public, before.collection, before.public,
     )  # fmt: skip

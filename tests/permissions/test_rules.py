@@ -19,6 +19,7 @@ from fieldgate.permissions.submission_filters import (
 )
 from tests.permissions.permission_strategies import (
     ASSIGNABLE,
+    MOMENTS,
     PUBLIC_PERMISSIONS,
     Assign,
     ExternalChange,
@@ -31,10 +32,13 @@ from tests.permissions.permission_strategies import (
     check_effects,
     check_invariants,
     codenames,
+    end_of,
     has_contradiction,
     initial_states,
     partial_filters,
     reachable_states,
+    requested_ends,
+    state_at,
     step_sequences,
     steps,
     with_implied,
@@ -63,6 +67,8 @@ def test_invariants_hold_and_effects_are_the_difference(
         except RuleViolation:
             continue
         check_invariants(outcome.state, asset_type)
+        for moment in MOMENTS:
+            check_invariants(state_at(outcome.state, moment), asset_type)
         if not isinstance(act, ExternalChange):
             check_effects(standing, outcome)
         standing = outcome.state
@@ -474,3 +480,95 @@ def test_replace_assigns_what_is_inherited_but_denied() -> None:
     outcome = rules.replace(denied, "view_asset", "survey")
     assert outcome.state.granted == {"view_asset"}
     assert outcome.state.denied == {"change_asset"}
+
+
+# Ends
+
+FIRST, SECOND, THIRD = MOMENTS
+CHANGE, VIEW, DATA = "change_asset", "view_asset", "view_submissions"
+FORM = ("view_asset", "change_asset", "manage_asset")
+
+
+@given(reachable_states(), codenames, partial_filters, requested_ends)
+def test_named_permissions_end_when_asked(situation: Situation, asked: list[str], which: Any, ends: Any) -> None:
+    """Later only if another one that is asked for needs them for longer. What they imply ends with them."""
+    standing, asset_type = situation
+    try:
+        after = Assign(asked, which, ends)(standing, asset_type).state
+    except RuleViolation:
+        return
+    for each in asked:
+        wanted = end_of(standing, each) if each in standing.granted else end_of(PermissionState(), each)
+        if each in ends:
+            wanted = end_of(PermissionState(ends={each: ends[each]} if ends[each] else {}), each)
+        others = [end_of(after, other) for other in asked if each in TABLE[other][1]]
+        if PARTIAL in asked and each == "add_submissions" and each in after.filters:
+            others.append(end_of(after, PARTIAL))
+        assert end_of(after, each) == max([wanted, *others])
+    for each in after.granted - standing.granted - set(asked):
+        together = [end_of(after, other) for other in asked if each in TABLE[other][1] or other == PARTIAL]
+        assert end_of(after, each) in together
+
+
+def ending(**ends: Any) -> PermissionState:
+    """Permissions with what they imply, and their ends; None: never."""
+    return PermissionState(
+        granted=with_implied(ends, "survey"), ends={each: end for each, end in ends.items() if end is not None}
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "ends", "after", "effects"),
+    [
+        # New permissions, and what they imply, end together.
+        ({}, {CHANGE: FIRST}, {CHANGE: FIRST, VIEW: FIRST}, []),
+        # What is implied and held already ends with the later of both.
+        ({VIEW: FIRST}, {CHANGE: SECOND}, {CHANGE: SECOND, VIEW: SECOND}, ["view_asset implied"]),
+        ({VIEW: THIRD}, {CHANGE: SECOND}, {CHANGE: SECOND, VIEW: THIRD}, []),
+        ({VIEW: None}, {CHANGE: SECOND}, {CHANGE: SECOND}, []),
+        ({VIEW: FIRST}, {CHANGE: None}, {}, ["view_asset implied"]),
+        # What needs a permission ends with it.
+        ({CHANGE: None, VIEW: None}, {VIEW: FIRST}, {CHANGE: FIRST, VIEW: FIRST},
+         ["change_asset dependent", "view_asset asked"]),
+        # What ended together moves together, in both directions.
+        ({CHANGE: SECOND, VIEW: SECOND}, {CHANGE: FIRST}, {CHANGE: FIRST, VIEW: FIRST},
+         ["change_asset asked", "view_asset implied"]),
+        ({CHANGE: None, VIEW: None}, {CHANGE: FIRST}, {CHANGE: FIRST, VIEW: FIRST},
+         ["change_asset asked", "view_asset implied"]),
+        ({CHANGE: FIRST, VIEW: FIRST}, {CHANGE: THIRD}, {CHANGE: THIRD, VIEW: THIRD},
+         ["change_asset asked", "view_asset implied"]),
+        ({CHANGE: FIRST, VIEW: FIRST}, {CHANGE: None}, {}, ["change_asset asked", "view_asset implied"]),
+        # Not what ended at another time, or what something else needs for longer.
+        ({CHANGE: SECOND, VIEW: THIRD}, {CHANGE: FIRST},
+         {CHANGE: FIRST, VIEW: THIRD}, ["change_asset asked"]),
+        ({CHANGE: SECOND, DATA: SECOND, VIEW: SECOND}, {CHANGE: FIRST},
+         {CHANGE: FIRST, DATA: SECOND, VIEW: SECOND}, ["change_asset asked"]),
+        # An end that is absent stays.
+        ({CHANGE: FIRST, VIEW: FIRST}, {}, {CHANGE: FIRST, VIEW: FIRST}, []),
+    ],
+)  # fmt: skip
+def test_ends(before: Any, ends: Any, after: Any, effects: list[str]) -> None:
+    asked = list(ends) or list(before)
+    outcome = rules.assign(ending(**before), asked, "survey", None, ends)
+    assert outcome.state.ends == after
+    changed = [each for each in outcome.effects if each.kind is EffectKind.ENDS]
+    assert [f"{each.permission} {each.reason.value}" for each in changed] == effects
+
+
+def test_what_a_contradiction_removed_does_not_come_back() -> None:
+    after = rules.assign(holding("view_submissions"), PARTIAL, "survey", SEEN, {PARTIAL: FIRST}).state
+    assert state_at(after, FIRST).granted == {"view_asset"}
+
+
+def test_removing_keeps_the_ends_of_the_rest_and_replacing_sets_them() -> None:
+    state = ending(change_asset=FIRST, view_asset=SECOND)
+    assert rules.remove(state, "change_asset", "survey").state.ends == {"view_asset": SECOND}
+    assert rules.replace(state, ["view_asset"], "survey").state.ends == {"view_asset": SECOND}
+    assert rules.replace(state, ["view_asset"], "survey", None, {"view_asset": FIRST}).state.ends == {
+        "view_asset": FIRST
+    }
+    assert rules.remove_all(state, "survey").state.ends == {}
+    of_template = PermissionState(granted=frozenset(FORM), ends=dict.fromkeys(FORM, FIRST))
+    as_form = rules.recompute_implied(of_template, "survey").state
+    assert as_form.ends == dict.fromkeys(as_form.granted, FIRST)
+    assert "view_submissions" in as_form.granted
