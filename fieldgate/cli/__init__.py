@@ -7,6 +7,7 @@ import click
 from sqlalchemy.exc import DBAPIError
 
 from fieldgate import __version__
+from fieldgate.cli.assets import assets
 from fieldgate.cli.backup import backup, restore
 from fieldgate.cli.db_copy import db
 from fieldgate.cli.doctor import doctor
@@ -63,7 +64,7 @@ class ClientCommand(click.Command):
 
 
 for command in (
-    *(serve, worker, migrate, backup, restore, db, doctor, user, token, events),
+    *(serve, worker, migrate, backup, restore, db, doctor, user, token, assets, events),
     ClientCommand("fetch", "Read a complete list of a server into a file."),
     ClientCommand("import", "Import forms on a server, and show their problems."),
     ClientCommand("share", "Assign permissions on a server, or remove them."),

@@ -9,6 +9,7 @@ import os
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,7 +31,7 @@ from fieldgate.db.postgres_url import PostgresURL
 from fieldgate.db.schema import SchemaStatus, UnsupportedSchema, read_state, upgrade
 from fieldgate.db.use_lock import DatabaseInUse, shared_use
 from fieldgate.reference.store import ReferenceStore
-from fieldgate.settings import BadSetting, Settings
+from fieldgate.settings import BadSetting, Settings, parse_duration
 
 T = TypeVar("T")
 
@@ -43,6 +44,14 @@ def data_option(command: Callable[..., Any]) -> Callable[..., Any]:
         envvar="FIELDGATE_DATA",
         help="Folder of the SQLite file, unless FIELDGATE_DATABASE_URL is set.  [default: data]",
     )(command)
+
+
+def parse_lifetime(_: click.Context, __: click.Parameter, value: str | None) -> timedelta | None:
+    """The callback of an option such as `90d`."""
+    try:
+        return None if value is None else timedelta(seconds=parse_duration(value))
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def load_settings(data: Path | None) -> Settings:

@@ -19,6 +19,7 @@ ProgressReporter = Callable[[int, int | None], None]  # records done, and in all
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table. Numbers are aligned right; None is an empty cell."""
     from rich.console import Console  # not needed by `serve`
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -27,7 +28,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
         is_number = bool(shown) and all(row[number].isdigit() for row in shown)
         table.add_column(column, justify="right" if is_number else "left", no_wrap=True)
     for row in shown:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     Console(highlight=False, width=None if sys.stdout.isatty() else REDIRECTED_WIDTH_CHARS).print(table)
 
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import click
 
 from fieldgate.accounts.store import AccountStore, IssuedBy
-from fieldgate.cli.common import data_option, database_address, run_with_accounts
+from fieldgate.cli.common import data_option, database_address, parse_lifetime, run_with_accounts
 from fieldgate.cli.output import print_table
 from fieldgate.db import now
-from fieldgate.settings import parse_duration
 
 
 @click.group()
@@ -17,18 +16,11 @@ def token() -> None:
     """Create, list and revoke tokens."""
 
 
-def _parse_lifetime(_: click.Context, __: click.Parameter, value: str | None) -> timedelta | None:
-    try:
-        return None if value is None else timedelta(seconds=parse_duration(value))
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-
-
 @token.command("create")
 @click.argument("name")
 @click.option(
     "--expires",
-    callback=_parse_lifetime,
+    callback=parse_lifetime,
     metavar="TIME",
     help="Lifetime, such as 90d or 12h.  [default: no expiry]",
 )

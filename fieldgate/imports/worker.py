@@ -9,9 +9,11 @@ from functools import partial
 
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
+from fieldgate.assets.trash import Trash
 from fieldgate.db import Database, DataVersions, is_unavailable, now
 from fieldgate.db.database_readiness import DatabaseReadiness
 from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.identity import WORKER
 from fieldgate.imports.leases import Job, LostLease
 from fieldgate.imports.results import ResultWriter
 from fieldgate.imports.sandbox import runner
@@ -71,6 +73,7 @@ class ImportWorker:
         self._results = ResultWriter(
             database, self._store, AssetStore(database, data_versions), AssignmentStore(database, data_versions)
         )
+        self._trash = Trash(database, data_versions, settings.trash_days)
         self._limits = runner.SandboxLimits(settings.import_memory, settings.import_seconds)
         self._lease = timedelta(seconds=settings.import_lease)
         self._retention = timedelta(seconds=settings.import_retention)
@@ -109,12 +112,13 @@ class ImportWorker:
         await self._data_versions.stop()
 
     async def _purge(self) -> None:
-        """Delete old imports. A failure is logged and does not delay imports: the next purge tries again."""
+        """Delete what is long in the trash, and old imports. A failure is logged: the next purge tries again."""
         try:
-            await self._store.purge(now() - self._retention)
+            await self._trash.purge(WORKER, now() - timedelta(days=self._trash.days))
+            await self._store.purge(now() - self._retention)  # also files that were in the trash
         except Exception as error:
             if self._outages.problem_of(error) is None:
-                log.exception("old imports could not be deleted")
+                log.exception("the trash or old imports could not be deleted")
 
     async def _wait_for_work(self, stopping: asyncio.Event, last_version: int) -> None:
         deadline = _clock() + CLAIM_INTERVAL_SECONDS

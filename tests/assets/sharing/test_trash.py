@@ -1,12 +1,17 @@
 """The trash: what was deleted is gone for everybody, and comes back as it was. On SQLite and PostgreSQL."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Table, func, select
 
+from fieldgate.assets.tables import assets, assignments, files, versions
+from fieldgate.assets.trash import PURGE_BATCH, Trash
+from fieldgate.db import now
 from fieldgate.db.log import log
+from fieldgate.identity import WORKER
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
 from tests.assets.sharing.sharing_team import SharingTeam, last_segment, user_url
@@ -195,6 +200,57 @@ async def test_a_queued_import_into_a_deleted_asset_ends_with_an_error(team: Sha
     assert done["messages"]["error"].startswith("The asset to replace no longer exists.")
     assert await restore(team, uid) == 200
     assert (await record(team, uid))["version_count"] == 1
+
+
+async def age(team: SharingTeam, *uids: str, days: int = 31) -> None:
+    async with team.service.database.transaction() as connection:
+        earlier = assets.update().where(assets.c.uid.in_(uids)).values(deleted_at=now() - timedelta(days=days))
+        await connection.execute(earlier)
+
+
+async def rows(team: SharingTeam, table: Table) -> int:
+    async with team.service.database.read_transaction() as connection:
+        return int((await connection.execute(select(func.count()).select_from(table))).scalar_one())
+
+
+async def test_workers_purge_what_is_long_in_the_trash(team: SharingTeam) -> None:
+    """In several transactions, with files, and nothing that is not in the trash."""
+    collection = await create(team, asset_type="collection")
+    old = [await team.create_asset(parent=collection) for _ in range(PURGE_BATCH + 5)]
+    sent = await team.request("owner", "POST", LIST, files={"file": ("a.xlsx", xlsx())}, data={"name": "File"})
+    old.append(sent.json()["uid"])
+    await team.grant(old[0], "viewer", "view_asset")
+    live, alone, new = await create(team), await create(team, parent=collection), await create(team)
+    assert (await bulk(team, "delete", asset_uids=[collection, *old[-1:], new]))[0] == 200
+    assert await restore(team, alone) == 200
+    await age(team, collection, *old)
+    stopping = asyncio.Event()
+    worker = asyncio.create_task(ImportWorker(Settings(), team.service.database).run(stopping))
+    async with asyncio.timeout(60):
+        while await rows(team, files):
+            await asyncio.sleep(0)
+    stopping.set()
+    await worker
+    assert (await rows(team, assets), await rows(team, versions), await rows(team, assignments)) == (3, 3, 0)
+    assert await listed(team) == {live, alone}
+    assert await trash_of(team, "owner") == {new}
+    assert await restore(team, old[0]) == 404
+    assert await actions(team, collection) == [("in-trash", "owner"), ("delete", "")]
+    assert await restore(team, new) == 200
+
+
+async def test_purging_a_collection_leaves_what_is_not_in_the_trash(team: SharingTeam) -> None:
+    """Even if the database says that it is in the collection."""
+    collection = await create(team, asset_type="collection")
+    assert await delete(team, collection) == 204
+    uid = await create(team)
+    async with team.service.database.transaction() as connection:
+        inside = select(assets.c.id).where(assets.c.uid == collection).scalar_subquery()
+        await connection.execute(assets.update().where(assets.c.uid == uid).values(parent_id=inside))
+    trash = Trash(team.service.database, team.service.data_versions, days=30)
+    assert await trash.purge(WORKER, now() - timedelta(days=1)) == 0
+    assert await trash.purge(WORKER, now()) == 1
+    assert (await record(team, uid))["parent"] is None
 
 
 # Hostile cases
