@@ -130,6 +130,7 @@ class StoredGrant(msgspec.Struct, frozen=True, array_like=True):
     permission: str
     is_denied: int
     filters: dict[str, list[dict[str, Any]]] | None
+    expires_at: int | None
 
 
 _grants_decoder = msgspec.json.Decoder(list[StoredGrant])
@@ -235,9 +236,9 @@ def _granted(database: Database, asset_id: ColumnElement[Any], user_id: Any) -> 
     given: FromClause = assignments.alias()
     columns = (given.c.id, given.c.uid, given.c.permission, cast(given.c.is_denied, Integer))
     if database.is_sqlite:
-        found = func.json_group_array(func.json_array(*columns, func.json(given.c.filters)))
+        found = func.json_group_array(func.json_array(*columns, func.json(given.c.filters), given.c.expires_at))
     else:
-        found = func.json_agg(func.json_build_array(*columns, given.c.filters))
+        found = func.json_agg(func.json_build_array(*columns, given.c.filters, given.c.expires_at))
     if isinstance(user_id, int):
         user_id = literal_column(str(user_id), Integer)
     query = select(cast(found, Text)).where(

@@ -8,6 +8,7 @@ A write authorizes again once the asset is locked (`authorize_row`): permissions
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
-from fieldgate.db import Database, PreparedQuery
+from fieldgate.db import Database, PreparedQuery, Timestamp
 from fieldgate.errors import Forbidden, NotFound
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
@@ -33,9 +34,11 @@ class Assignment(msgspec.Struct, frozen=True):
     permission: str
     is_denied: bool = False
     filters: Filters | None = None
+    expires_at: datetime | None = None  # a denial does not end
 
 
 _NOTHING: Codenames = frozenset()
+Ends = Mapping[str, datetime]
 
 AssignmentsByUser = Mapping[int, Sequence[Assignment]]  # by user id
 
@@ -60,9 +63,15 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True):
         """
         if user_id == PUBLIC_USER_ID:
             return self._own_state(user_id)
-        return self._own_state(user_id, self.public_permissions() if public is None else public)
+        if public is not None:
+            return self._own_state(user_id, public)
+        of_public = self._own_state(PUBLIC_USER_ID)
+        held = rules.own_permissions(of_public, self.asset_type)
+        return self._own_state(user_id, held, rules.own_ends(of_public))
 
-    def _own_state(self, user_id: int, public: Codenames = _NOTHING) -> PermissionState:
+    def _own_state(
+        self, user_id: int, public: Codenames = _NOTHING, public_ends: Ends | None = None
+    ) -> PermissionState:
         rows = self.direct.get(user_id, ())
         partial = None
         for row in rows:
@@ -76,6 +85,9 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True):
             filters=partial or {},
             collection=self._inherited_permissions(user_id),
             public=public,
+            ends=_ends(rows),
+            collection_ends={} if user_id == self.collection_owner_id else _ends(self.on_collection.get(user_id, ())),
+            public_ends=public_ends or {},
         )
 
     def _inherited_permissions(self, user_id: int) -> Codenames:
@@ -92,6 +104,10 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True):
 
 def _granted_permissions(rows: Sequence[Assignment]) -> Codenames:
     return frozenset([row.permission for row in rows if not row.is_denied]) if rows else _NOTHING
+
+
+def _ends(rows: Sequence[Assignment]) -> Ends:
+    return {row.permission: row.expires_at for row in rows if row.expires_at is not None} if rows else {}
 
 
 class AuthorizedAsset(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,6 +216,7 @@ class AssetAuthorizer:
                 users.c.disabled_at,
                 *_ASSIGNMENT_COLUMNS,
                 assignments.c.filters,
+                assignments.c.expires_at,
             )
             .outerjoin_from(assets, collections, collections.c.id == assets.c.parent_id)
             .outerjoin(users, is_named)
@@ -213,7 +230,7 @@ class AssetAuthorizer:
         rows = await self._find.all(uid=uid, user_id=effective_user_id(caller))
         if not rows:
             raise asset_not_found()
-        scope = _to_scope(rows[0], ((*row[4:], None) for row in rows if row[4] is not None))
+        scope = _to_scope(rows[0], ((*row[4:], None, None) for row in rows if row[4] is not None))
         return authorize_scope(rows[0][0], uid, caller, scope)
 
     async def authorize_with_user(
@@ -230,12 +247,15 @@ class AssetAuthorizer:
             raise asset_not_found()
         given = [row[8:] for row in rows if row[8] is not None]
         # Filters are decoded later: the time until a refusal must not tell whether somebody has some.
-        without_filters = _to_scope(rows[0], ((*assignment[:4], None) for assignment in given))
+        without_filters = _to_scope(rows[0], ((*assignment[:4], None, None) for assignment in given))
         asset = authorize_scope(rows[0][0], uid, caller, without_filters)
         user_id, name, is_superuser, disabled_at = rows[0][4:8]
         if user_id is None:
             return asset, None
-        found = ((*assignment[:4], assignment[4] and msgspec.json.decode(assignment[4])) for assignment in given)
+        found = (
+            (*each[:4], each[4] and msgspec.json.decode(each[4]), each[5] and Timestamp.unpack(each[5]))
+            for each in given
+        )
         user = UserOnAsset(
             id=user_id,
             username=name,
@@ -288,7 +308,7 @@ async def allowed_permissions_of_user(connection: AsyncConnection, row: Row[Any]
 async def _load_scope(connection: AsyncConnection, row: Row[Any], user_ids: Sequence[int]) -> AssignmentScope:
     asset_ids = [row.id] if row.parent_id is None else [row.id, row.parent_id]
     found = await connection.execute(
-        select(*_ASSIGNMENT_COLUMNS, assignments.c.filters).where(
+        select(*_ASSIGNMENT_COLUMNS, assignments.c.filters, assignments.c.expires_at).where(
             assignments.c.asset_id.in_(asset_ids), assignments.c.user_id.in_(user_ids), has_not_ended()
         )
     )
@@ -310,9 +330,9 @@ def _split_by_level(own_asset_id: int, rows: Iterable[Sequence[Any]]) -> tuple[A
     """Return the assignments on the asset itself and those on its collection, by user."""
     direct: AssignmentLists = defaultdict(list)
     on_collection: AssignmentLists = defaultdict(list)
-    for asset_id, user_id, permission, is_denied, filters in rows:
+    for asset_id, user_id, permission, is_denied, filters, expires_at in rows:
         parsed = {codename: tuple(queries) for codename, queries in (filters or {}).items()}
-        assignment = Assignment(permission, bool(is_denied), parsed or None)
+        assignment = Assignment(permission, bool(is_denied), parsed or None, expires_at)
         (direct if asset_id == own_asset_id else on_collection)[user_id].append(assignment)
     return direct, on_collection
 

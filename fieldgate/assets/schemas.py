@@ -41,6 +41,9 @@ class AssignmentRecord(msgspec.Struct, frozen=True, kw_only=True):
     inherited: Annotated[
         bool | UnsetType, Meta(description="true if it comes from the collection of the asset; otherwise absent.")
     ] = UNSET
+    expires_at: Annotated[
+        datetime | UnsetType, Meta(description="When it ends: nothing is granted from then on. Absent if it does not.")
+    ] = UNSET
 
 
 class DownloadRecord(msgspec.Struct, frozen=True):

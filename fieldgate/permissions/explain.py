@@ -6,6 +6,7 @@ explanation.matched    # every rule that matched; the first one decided
 explanation.needs      # what could be assigned, if that would help
 """
 
+from datetime import datetime
 from enum import Enum
 
 import msgspec
@@ -60,6 +61,7 @@ class MatchedRule(msgspec.Struct, frozen=True):
     permission: str
     because: tuple[str, ...] = ()
     decided: bool = False
+    expires_at: datetime | None = None  # when what it is about ends
 
     def message(self) -> Message:
         if self.rule is Rule.NOT_FOR_TYPE:
@@ -127,8 +129,11 @@ def explain(
         permission=permission,
         allowed=allowed,
         matched=(
-            MatchedRule(first, permission, _because(first, state, permission), decided=True),
-            *(MatchedRule(rule, permission, _because(rule, state, permission)) for rule in others),
+            MatchedRule(first, permission, _because(first, state, permission), True, _end(first, state, permission)),
+            *(
+                MatchedRule(rule, permission, _because(rule, state, permission), False, _end(rule, state, permission))
+                for rule in others
+            ),
         ),
         filters=_filters(state, permission),
         needs=() if allowed or first in FINAL_RULES else _needs(state, permission, asset_type),
@@ -145,6 +150,11 @@ def _because(rule: Rule, state: PermissionState, permission: str) -> tuple[str, 
     else:
         return ()
     return tuple(sorted([each for each in sources if permission in implied(each)]))
+
+
+def _end(rule: Rule, state: PermissionState, permission: str) -> datetime | None:
+    ends = {Rule.ASSIGNED: state.ends, Rule.COLLECTION: state.collection_ends, Rule.PUBLIC: state.public_ends}
+    return state.ends.get(PARTIAL) if rule is Rule.PARTIAL else ends.get(rule, {}).get(permission)
 
 
 def _filters(state: PermissionState, permission: str) -> Filters:

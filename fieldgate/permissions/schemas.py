@@ -1,5 +1,6 @@
 """Records of permissions, of the effects of assigning them, and of explanations."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -114,6 +115,9 @@ class MatchedRecord(msgspec.Struct, frozen=True, kw_only=True):
     decided: Annotated[bool, Meta(description="Whether this rule decided: the first one that matches does.")]
     because: Annotated[list[Link], Meta(description="Other permissions, held in the same way, that imply it.")]
     why: Annotated[str, Meta(description="The rule in words, with labels in place of codenames.")]
+    expires_at: Annotated[
+        datetime | UnsetType, Meta(description="When it stops to apply, because what is assigned ends then.")
+    ] = UNSET
 
 
 class PartialRecord(msgspec.Struct, frozen=True, kw_only=True):

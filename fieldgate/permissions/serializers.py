@@ -130,6 +130,7 @@ def _matched_record(matched: MatchedRule, asset_type: str, language: Language) -
         decided=matched.decided,
         because=permission_links(matched.because),
         why=rule_sentence(matched, asset_type, language),
+        expires_at=matched.expires_at or msgspec.UNSET,
     )
 
 

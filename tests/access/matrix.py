@@ -54,7 +54,7 @@ it, and no other permissions.
 | caller | description |
 |---|---|
 | anonymous | not logged in |
-| stranger | logged in, without any assignment |
+| stranger | logged in; every assignment has ended |
 | viewer, editor, manager | has `view_asset`, `change_asset`, `manage_asset` on the asset, or on its collection |
 | owner | owns the asset; created the import |
 | superuser | has every permission on every asset |
@@ -94,6 +94,8 @@ class MatrixContext:
         collection = await self.world.create_asset(self.owner, "collection") if kind == IN_COLLECTION else None
         asset = await self.world.create_asset(self.owner, "survey", collection)
         await self._attach_file(asset)
+        for each in filter(None, (asset, collection)):  # everything that can be assigned, but it has ended
+            await self.world.grant(self.callers["stranger"], each)
         for caller, permission in CALLER_PERMISSIONS.items():
             await self.world.grant(self.callers[caller], collection or asset, permission)
         if kind == PUBLIC:

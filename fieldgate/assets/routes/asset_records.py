@@ -281,4 +281,5 @@ def _by_user(user_id: int, granted: str | None, granted_to_public: str | None) -
 
 def _to_assignment(grant: StoredGrant) -> StoredAssignment:
     filters = None if grant.filters is None else decode_filters(grant.filters)
-    return StoredAssignment(grant.permission, bool(grant.is_denied), filters, id=grant.id, uid=grant.uid)
+    end = None if grant.expires_at is None else Timestamp.unpack(grant.expires_at)
+    return StoredAssignment(grant.permission, bool(grant.is_denied), filters, end, id=grant.id, uid=grant.uid)

@@ -1,9 +1,11 @@
 """Changes of permissions in the log: one entry per person and asset, with all its effects. The history reads them."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.assets.sharing.grants import Action, PermissionChange
@@ -20,14 +22,16 @@ _PUBLIC_ACTIONS = (
     ("view_submissions", False, "unshare-data-publicly"),
 )
 _ACTIONS = {Action.CLONE: "clone-permissions", Action.TRANSFER: "transfer"}
-EffectRow = tuple[Any, ...]  # permission, kind, reason, because, and new filters if it sets some
+# Permission, kind, reason, because, and if it sets some: new filters, then a new end (None: it does not end).
+EffectRow = tuple[Any, ...]
 
 
 class LoggedEffect(msgspec.Struct, frozen=True):
-    """An effect of an entry, with the filters that it set."""
+    """An effect of an entry, with the filters and the end that it set."""
 
     effect: Effect
     filters: Filters | None
+    expires_at: datetime | UnsetType | None
 
 
 def change_entries(changes: Iterable[PermissionChange], action: Action, source: str | None) -> list[LogEntry]:
@@ -39,8 +43,10 @@ def change_entries(changes: Iterable[PermissionChange], action: Action, source: 
         rows = known.get(id(change.effects))
         if rows is None:
             rows = known[id(change.effects)] = list(map(effect_row, change.effects))
-        if any(change.filters_of(effect) is not None for effect in change.effects):
-            rows = [effect_row(effect, change.filters_of(effect)) for effect in change.effects]
+        if change.after.ends or any(
+            change.filters_of(effect) is not None or effect.kind is EffectKind.ENDS for effect in change.effects
+        ):
+            rows = [effect_row(each, change.filters_of(each), change.end_of(each)) for each in change.effects]
         asset, user = change.asset, change.user
         before, after = (rules.own_permissions(each, asset.asset_type) for each in (change.before, change.after))
         entries.append(
@@ -48,7 +54,7 @@ def change_entries(changes: Iterable[PermissionChange], action: Action, source: 
                 LogObject("asset", asset.uid, asset.name, asset.scope.owner_id),
                 LogUser(user.id, user.uid, user.username),
                 _action_word(action, user.id, before, after),
-                {"act": action.value, **({} if source is None else {"source": source})},
+                {"act": action.value, **({} if source is None else {"source": source}), **_logged_ends(change)},
                 (before, after),
                 rows,
             )
@@ -76,8 +82,16 @@ def permission_entry(
     )
 
 
-def effect_row(effect: Effect, filters: Filters | None = None) -> EffectRow:
+def _logged_ends(change: PermissionChange) -> dict[str, Any]:
+    """When permissions ended before and end now, of those that do."""
+    found = {"ends_before": change.before.ends, "ends_after": change.after.ends}
+    return {name: msgspec.to_builtins(dict(sorted(ends.items()))) for name, ends in found.items() if ends}
+
+
+def effect_row(effect: Effect, filters: Filters | None = None, end: datetime | UnsetType | None = UNSET) -> EffectRow:
     row = (effect.permission, effect.kind.value, effect.reason.value, effect.because)
+    if not isinstance(end, UnsetType):
+        return (*row, filters, None if end is None else msgspec.to_builtins(end))
     return row if filters is None else (*row, filters)
 
 
@@ -85,9 +99,11 @@ def logged_effects(details: Mapping[str, Any]) -> list[LoggedEffect]:
     """Return the effects of an entry, in the order in which they happened."""
     return [
         LoggedEffect(
-            Effect(permission, EffectKind(kind), EffectReason(reason), because), filters[0] if filters else None
+            Effect(permission, EffectKind(kind), EffectReason(reason), because),
+            more[0] if more else None,
+            msgspec.convert(more[1], datetime | None) if len(more) > 1 else UNSET,
         )
-        for permission, kind, reason, because, *filters in details.get("effects", ())
+        for permission, kind, reason, because, *more in details.get("effects", ())
     ]
 
 

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import partial
+from operator import itemgetter
 
 import msgspec
+from msgspec import UnsetType
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -18,7 +21,7 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 from fieldgate.permissions import rules
 from fieldgate.permissions.effects import RuleViolation
-from fieldgate.permissions.rules import PermissionState, RuleOutcome
+from fieldgate.permissions.rules import PermissionState, RequestedEnds, RuleOutcome
 from fieldgate.permissions.submission_filters import Filter, Filters
 
 
@@ -158,12 +161,12 @@ class RefusedGrant(msgspec.Struct, frozen=True):
     violation: RuleViolation
 
 
-_Rule = Callable[[PermissionState, Sequence[str], str, Filters | None], RuleOutcome]
+_Rule = Callable[[PermissionState, Sequence[str], str, Filters | None, RequestedEnds], RuleOutcome]
 
 _RULES: dict[Action, _Rule] = {
     Action.ASSIGN: rules.assign,
-    Action.REMOVE: lambda state, permissions, asset_type, _: rules.remove(state, permissions, asset_type),
-    Action.REMOVE_ALL: lambda state, _, asset_type, __: rules.remove_all(state, asset_type),
+    Action.REMOVE: lambda state, permissions, asset_type, *_: rules.remove(state, permissions, asset_type),
+    Action.REMOVE_ALL: lambda state, _, asset_type, *__: rules.remove_all(state, asset_type),
     Action.REPLACE: rules.replace,
     Action.CLONE: rules.replace,
 }
@@ -181,7 +184,8 @@ def plan_changes(
     for user, grants in by_user.items():
         before = asset.scope.state_of(user.id, public)
         filters = _merge_filters(grants)
-        key = None if before.filters else (_cache_key(before), _permissions(grants), id(filters))
+        ends = tuple(sorted(_requested_ends(grants).items(), key=itemgetter(0)))
+        key = None if before.filters else (_cache_key(before), _permissions(grants), id(filters), ends)
         try:
             outcome = outcomes[key][0] if key in outcomes else _apply(action, asset, before, grants)
         except RuleViolation as violation:
@@ -209,7 +213,8 @@ def _permissions(grants: Iterable[Grant]) -> tuple[str, ...]:
 
 def _cache_key(state: PermissionState) -> tuple[object, ...]:
     """Everything but the filters."""
-    return state.is_owner, state.is_public, state.granted, state.denied, state.collection, state.public
+    ends = tuple(sorted(state.ends.items()))
+    return state.is_owner, state.is_public, state.granted, state.denied, state.collection, state.public, ends
 
 
 def _merge_filters(grants: Iterable[Grant]) -> Filters | None:
@@ -224,8 +229,20 @@ def _merge_filters(grants: Iterable[Grant]) -> Filters | None:
     return {codename: tuple(given) for codename, given in joined.items()}
 
 
+def _requested_ends(grants: Iterable[Grant]) -> dict[str, datetime | None]:
+    """Return the ends that are asked for. If a permission is named twice, it ends with the later one."""
+    ends: dict[str, datetime | None] = {}
+    for grant in grants:
+        end = grant.expires_at
+        if grant.permission is not None and not isinstance(end, UnsetType):
+            known = ends.get(grant.permission, end)
+            ends[grant.permission] = None if end is None or known is None else max(known, end)
+    return ends
+
+
 def _apply(action: Action, asset: AssetGrants, before: PermissionState, grants: Sequence[Grant]) -> RuleOutcome:
-    return _RULES[action](before, _permissions(grants), asset.asset_type, _merge_filters(grants))
+    merged = _merge_filters(grants)
+    return _RULES[action](before, _permissions(grants), asset.asset_type, merged, _requested_ends(grants))
 
 
 def _find_offender(

@@ -1,8 +1,10 @@
 """Write and parse the assignments of an asset as a CSV table, without the owner's.
 
-user,permission,filters
-amina,view_asset,
-amina,partial_submissions,"{""view_submissions"":[{""_submitted_by"":""amina""}]}"
+user,permission,filters,expires_at
+amina,view_asset,,
+amina,partial_submissions,"{""view_submissions"":[{""_submitted_by"":""amina""}]}",2026-12-31T23:59:59Z
+
+The last column is only there if something ends.
 """
 
 import csv
@@ -10,11 +12,13 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
+from msgspec import UNSET
 
 from fieldgate.assets.sharing.grant_parsing import (
     MAX_ITEMS,
     ErrorCollector,
     lacks_filters,
+    parse_end,
     parse_partial_permissions,
     parse_permission,
     parse_user,
@@ -28,6 +32,7 @@ from fieldgate.i18n.messages import Message
 from fieldgate.permissions.catalogue import PARTIAL
 
 COLUMNS = ("user", "permission", "filters")
+END_COLUMN = "expires_at"
 SEPARATORS = (",", ";", "\t")
 MAX_TABLE_BYTES = 2 * 1024 * 1024  # 2 MiB
 
@@ -38,11 +43,14 @@ csv.field_size_limit(MAX_TABLE_BYTES)
 
 def write_table(assignments: Iterable[ListedAssignment]) -> bytes:
     """Encode assignments as CSV, each permission of a user once."""
-    lines: dict[tuple[str, str], str] = {}
+    lines: dict[tuple[str, str], tuple[str, str]] = {}
     for each in assignments:
         filters = "" if each.filters is None else msgspec.json.encode(each.filters).decode()
-        lines.setdefault((each.user.username, each.permission), filters)
-    return encode_csv([COLUMNS, *((*key, filters) for key, filters in lines.items())])
+        end = "" if each.expires_at is None else msgspec.to_builtins(each.expires_at)
+        lines.setdefault((each.user.username, each.permission), (filters, end))
+    if any(end for _, end in lines.values()):
+        return encode_csv([(*COLUMNS, END_COLUMN), *((*key, *cells) for key, cells in lines.items())])
+    return encode_csv([COLUMNS, *((*key, filters) for key, (filters, _) in lines.items())])
 
 
 def parse_table(data: bytes, field: str, errors: ErrorCollector, *, with_filters: bool = True) -> list[Grant]:
@@ -94,7 +102,8 @@ def _parse_row(cells: dict[str, str], field_prefix: str, errors: ErrorCollector,
         partials = _parse_filters(cells.get("filters", ""), column, errors)
         filters = None if partials is None else parse_partial_permissions([permission], partials, column, errors)
         is_valid = is_valid and partials is not None and not lacks_filters(permission, filters)
-    return None if user is None else Grant(user, permission, filters, field_prefix, is_valid)
+    end = parse_end(cells.get(END_COLUMN, UNSET) if with_filters else UNSET, field_prefix + END_COLUMN, errors)
+    return None if user is None else Grant(user, permission, filters, field_prefix, is_valid, end)
 
 
 def _parse_filters(cell: str, column: str, errors: ErrorCollector) -> list[dict[str, object]] | None:

@@ -3,16 +3,20 @@
 In a list, the names of invalid fields begin with the position of the entry: `{"0.user": ["…"]}`.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal, TypeGuard
 from urllib.parse import unquote, urlsplit
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from fieldgate.assets.sharing.grants import FILTER_COST, Grant
 from fieldgate.assets.sharing.schemas import AssignmentBody
+from fieldgate.db import now
 from fieldgate.errors import BadRequest, ValidationError
-from fieldgate.http.request.validation import NULL_CHARACTERS, parse_struct
+from fieldgate.http.request.validation import NULL_CHARACTERS, expected_message, parse_struct, parse_timestamp
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL
 from fieldgate.permissions.effects import RuleViolation
@@ -80,6 +84,8 @@ def quote_input(text: str) -> str:
 def _invalid_reference(kind: ReferenceKind, given: str) -> InvalidReference:
     return InvalidReference(Message(_INVALID_MESSAGES[kind].text, given=quote_input(given)))
 
+
+_is_date = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII).fullmatch
 
 MAX_ERRORS = 100  # reported for one request
 MAX_ITEMS = 20_000  # in one list or table
@@ -154,10 +160,29 @@ def parse_assignment(fields: AssignmentBody, errors: ErrorCollector, field_prefi
     filters = parse_partial_permissions(
         [codename], fields.partial_permissions, field_prefix + "partial_permissions", errors
     )
+    end = parse_end(fields.expires_at, field_prefix + "expires_at", errors)
     if username is None:
         return None
     is_valid = codename is not None and not lacks_filters(codename, filters)
-    return Grant(username, codename, filters, field_prefix, is_valid)
+    return Grant(username, codename, filters, field_prefix, is_valid, end)
+
+
+def parse_end(given: str | UnsetType | None, field: str, errors: ErrorCollector) -> datetime | UnsetType | None:
+    """Parse the time at which an assignment ends. A date is the end of that day, no text is never."""
+    if given is UNSET or given is None or not given.strip():
+        return UNSET if given is UNSET else None
+    try:
+        end = parse_timestamp(f"{given.strip()}T23:59:59Z" if _is_date(given.strip()) else given)
+    except ValueError:
+        errors.add(field, expected_message(datetime))
+        return UNSET
+    if end <= now():
+        errors.add(field, end_in_the_past_message())
+    return end
+
+
+def end_in_the_past_message() -> Message:
+    return Message("This time is in the past. Choose a later one.")
 
 
 def estimate_parse_cost(items: Iterable[Any]) -> int:

@@ -2,12 +2,14 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from enum import Enum
 from functools import lru_cache
 from types import MappingProxyType
 from typing import ParamSpec, TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.assets.authorization import (
@@ -58,6 +60,7 @@ class Grant(msgspec.Struct, frozen=True):
     filters: Filters | None = None
     field_prefix: str = ""  # position in the request, for error messages
     is_valid: bool = True  # if not, its errors are reported already; only whether the user exists is checked
+    expires_at: datetime | UnsetType | None = UNSET  # None: never; UNSET: as it is
 
 
 class StoredAssignment(Assignment, frozen=True, kw_only=True):
@@ -73,6 +76,7 @@ class ListedAssignment(msgspec.Struct, frozen=True):
     permission: str
     filters: Filters | None = None
     is_inherited: bool = False
+    expires_at: datetime | None = None
 
 
 def requested_cost(grants: Iterable[Grant]) -> int:
@@ -133,7 +137,7 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True):
             grantee = self.grantees_by_id[user_id]
             for row in rows:
                 if isinstance(row, StoredAssignment) and not row.is_denied:
-                    yield ListedAssignment(row.uid, grantee, row.permission, row.filters)
+                    yield ListedAssignment(row.uid, grantee, row.permission, row.filters, expires_at=row.expires_at)
 
     def _inherited_assignments(self) -> Iterator[ListedAssignment]:
         if self.collection_uid is None:
@@ -143,7 +147,8 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True):
             state = self.scope.state_of(grantee.id, public)
             uids = self._collection_uids(grantee.id)
             for permission in state.collection - state.denied:
-                yield ListedAssignment(uids[permission], grantee, permission, is_inherited=True)
+                end = state.collection_ends.get(permission)
+                yield ListedAssignment(uids[permission], grantee, permission, is_inherited=True, expires_at=end)
 
     def _collection_uids(self, user_id: int) -> Mapping[str, str]:
         """Return the uids of a user's assignments on the collection, by permission."""
@@ -181,6 +186,13 @@ class PermissionChange(msgspec.Struct, frozen=True):
         """Return the new filters if the effect sets some."""
         sets_filters = effect.permission == PARTIAL and effect.kind in (EffectKind.GRANTED, EffectKind.FILTERED)
         return self.after.filters if sets_filters else None
+
+    def end_of(self, effect: Effect) -> datetime | UnsetType | None:
+        """Return the new end if the effect sets one, None if it removes it."""
+        if effect.kind is EffectKind.ENDS:
+            return self.after.ends.get(effect.permission)
+        granted = effect.kind is EffectKind.GRANTED
+        return self.after.ends.get(effect.permission, UNSET) if granted else UNSET
 
     @property
     def filter_bytes(self) -> int:

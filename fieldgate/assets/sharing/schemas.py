@@ -24,6 +24,10 @@ class EffectOnSubmissions(EffectRecord, frozen=True, kw_only=True):
         list[PartialRecord] | UnsetType,
         Meta(description="If partial_submissions was granted or its filters changed: the new permissions and filters."),
     ] = UNSET
+    expires_at: Annotated[
+        datetime | UnsetType | None,
+        Meta(description="When it ends, if it was granted until then or its end changed. null: it does not end."),
+    ] = UNSET
 
 
 class EffectOnUser(EffectOnSubmissions, frozen=True, kw_only=True):
@@ -89,10 +93,18 @@ _PARTIALS = Annotated[list[Any], Meta(extra_json_schema={"items": _PARTIAL})] | 
 _PARTIALS_DESCRIPTION = "Required with partial_submissions: permissions on submissions, with their filters."
 
 
+_END = str | UnsetType | None
+_END_DESCRIPTION = (
+    "When it ends: a time such as 2026-12-31T17:00:00Z, or a date, which is the end of that day in UTC. null: it does "
+    "not end. If it is absent, the end stays as it is."
+)
+
+
 class AssignmentBody(msgspec.Struct, frozen=True):
     user: Annotated[str, Meta(description=_USER)]
     permission: Annotated[str, Meta(description=_PERMISSION)]
     partial_permissions: Annotated[_PARTIALS, Meta(description=_PARTIALS_DESCRIPTION)] = None
+    expires_at: Annotated[_END, Meta(description=_END_DESCRIPTION)] = UNSET
 
 
 class UserPermissionsBody(msgspec.Struct, frozen=True):
@@ -102,6 +114,7 @@ class UserPermissionsBody(msgspec.Struct, frozen=True):
         Meta(description="All permissions that the user will have: URL, path or codename of each. Empty: none."),
     ]
     partial_permissions: Annotated[_PARTIALS, Meta(description=_PARTIALS_DESCRIPTION)] = None
+    expires_at: Annotated[_END, Meta(description=_END_DESCRIPTION)] = UNSET
 
 
 class ClearBody(msgspec.Struct, frozen=True):
@@ -120,6 +133,7 @@ class ManyRemoved(msgspec.Struct, frozen=True):
 
 class ManyAdded(ManyRemoved, frozen=True):
     partial_permissions: Annotated[_PARTIALS, Meta(description=_PARTIALS_DESCRIPTION)] = None
+    expires_at: Annotated[_END, Meta(description=_END_DESCRIPTION)] = UNSET
 
 
 class TableBody(msgspec.Struct, frozen=True):

@@ -43,6 +43,7 @@ def assignment_record(grants: AssetGrants, assignment: ListedAssignment, languag
         partial_permissions=partials,
         label=label(assignment.permission, grants.asset_type, language),
         inherited=True if assignment.is_inherited else UNSET,
+        expires_at=assignment.expires_at or UNSET,
     )
 
 
@@ -65,6 +66,7 @@ def _effect_record(change: PermissionChange, effect: Effect, language: Language)
         asset=Link(asset_path(change.asset.uid)),
         user=Link(user_path(change.user.username)),
         partial_permissions=partial_records(change.filters_of(effect) or {}) or UNSET,
+        expires_at=change.end_of(effect),
         **effect_fields(effect, change.asset.asset_type, language),
     )
 
@@ -87,6 +89,7 @@ def history_record(entry: Row[Any], effect: LoggedEffect, asset_type: str, langu
         act=entry.details["act"],
         user=Link(user_path(entry.subject_name or entry.subject_uid)),
         partial_permissions=partial_records(effect.filters or {}) or UNSET,
+        expires_at=effect.expires_at,
         source=Link(asset_path(source)) if source else UNSET,
         **effect_fields(effect.effect, asset_type, language),
     )

@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
-from sqlalchemy import AdaptedConnection, ColumnElement, Select, Text, bindparam, func, select
+from sqlalchemy import JSON, AdaptedConnection, ColumnElement, Select, Text, bindparam, func, not_, select
 from sqlalchemy.engine import Connection
 
 from fieldgate.accounts.store import username_key
@@ -244,6 +244,7 @@ def _select_assignments(*conditions: ColumnElement[bool]) -> Select[Any]:
         assignments.c.permission,
         assignments.c.is_denied,
         assignments.c.filters,
+        assignments.c.expires_at,
         users.c.username,
         users.c.disabled_at,
         users.c.uid,
@@ -278,11 +279,13 @@ def _group_assignments(rows: Iterable[Sequence[Any]]) -> tuple[dict[int, StoredB
     """Return assignments by asset and user, and the users by id."""
     stored: dict[int, StoredByUser] = defaultdict(lambda: defaultdict(list))
     grantees: dict[int, Grantee] = {}
-    for id_, uid, asset_id, user_id, permission, is_denied, filters, username, disabled_at, user_uid in rows:
+    for id_, uid, asset_id, user_id, permission, is_denied, filters, end, username, disabled_at, user_uid in rows:
         if user_id not in grantees:
             grantees[user_id] = Grantee(user_id, username, disabled_at is None, user_uid)
         parsed = None if filters is None else decode_filters(filters)
-        stored[asset_id][user_id].append(StoredAssignment(permission, bool(is_denied), parsed, id=id_, uid=uid))
+        expires_at = None if end is None else Timestamp.unpack(end)
+        assignment = StoredAssignment(permission, bool(is_denied), parsed, expires_at, id=id_, uid=uid)
+        stored[asset_id][user_id].append(assignment)
     return stored, grantees
 
 
@@ -303,24 +306,30 @@ Row = dict[str, object]
 
 class AssignmentRows(msgspec.Struct, frozen=True):
     deleted_ids: list[int]
+    asset_ids: set[int]  # whose ended rows may be in the way of new ones
     new: list[Row]
-    filter_updates: list[Row]
+    updates: list[Row]
 
     @classmethod
     def of(cls, changes: Sequence[PermissionChange]) -> "AssignmentRows":
         return cls(
             [id_ for change in changes for id_ in _deleted_ids(change)],
+            {change.asset.id for change in changes},
             _new_rows(changes, Timestamp.pack(now())),
-            [row for change in changes for row in _filter_updates(change)],
+            [row for change in changes for row in _updates(change)],
         )
 
     def write(self, connection: Connection, database: Database) -> None:
-        if self.deleted_ids:
-            connection.execute(assignments.delete().where(in_values(database, assignments.c.id, self.deleted_ids)))
-        insert_rows_sync(connection, assignments, self.new)
-        if self.filter_updates:
+        if self.updates:  # first, because one may have ended meanwhile
             update = assignments.update().where(assignments.c.id == bindparam("row_id"))
-            connection.execute(update.values(filters=bindparam("new_filters")), self.filter_updates)
+            filters = bindparam("new_filters", type_=JSON(none_as_null=True))
+            values = {"filters": filters, "expires_at": bindparam("new_end")}
+            connection.execute(update.values(values), self.updates)
+        if self.deleted_ids or self.new:
+            is_deleted = in_values(database, assignments.c.id, self.deleted_ids)
+            has_ended = in_values(database, assignments.c.asset_id, self.asset_ids) & not_(has_not_ended())
+            connection.execute(assignments.delete().where(is_deleted | has_ended))
+        insert_rows_sync(connection, assignments, self.new)
 
 
 def _deleted_ids(change: PermissionChange) -> Iterable[int]:
@@ -340,6 +349,7 @@ def _new_rows(changes: Iterable[PermissionChange], timestamp: int) -> list[Row]:
         denied = [(permission, True) for permission in sorted(after.denied - before.denied)]
         for permission, is_denied in (*granted, *denied):
             has_filters = permission == PARTIAL and not is_denied
+            end = None if is_denied else after.ends.get(permission)
             rows.append(
                 {
                     "asset_id": change.asset.id,
@@ -348,6 +358,7 @@ def _new_rows(changes: Iterable[PermissionChange], timestamp: int) -> list[Row]:
                     "is_denied": is_denied,
                     "filters": msgspec.json.encode(after.filters).decode() if has_filters else None,
                     "created_at": timestamp,
+                    "expires_at": None if end is None else Timestamp.pack(end),
                 }
             )
     for row, uid in zip(rows, new_uids("p", len(rows)), strict=True):
@@ -355,9 +366,11 @@ def _new_rows(changes: Iterable[PermissionChange], timestamp: int) -> list[Row]:
     return rows
 
 
-def _filter_updates(change: PermissionChange) -> Iterable[Row]:
-    if not any(effect.kind is EffectKind.FILTERED for effect in change.effects) or PARTIAL not in change.after.granted:
-        return
-    for row in change.asset.scope.direct[change.user.id]:
-        if isinstance(row, StoredAssignment) and row.permission == PARTIAL:
-            yield {"row_id": row.id, "new_filters": change.after.filters}
+def _updates(change: PermissionChange) -> Iterable[Row]:
+    """New filters and ends of assignments that stay."""
+    before, after = change.before, change.after
+    changed = {effect.permission for effect in change.effects if effect.kind in (EffectKind.FILTERED, EffectKind.ENDS)}
+    for row in change.asset.scope.direct[change.user.id] if changed else ():
+        if isinstance(row, StoredAssignment) and row.permission in changed & before.granted & after.granted:
+            filters = after.filters if row.permission == PARTIAL else None
+            yield {"row_id": row.id, "new_filters": filters, "new_end": after.ends.get(row.permission)}

@@ -3,7 +3,8 @@
 The types of the fields and their `Meta` limits decide what is valid: a `tuple` is a comma-separated list, a `list` or
 `dict` may be JSON in a text, a `datetime` may lack its time or zone. `Meta(extra={"check": …})` names a function for
 further checks, which raises `ValueError` with a `Message`. A blank query parameter counts as absent, unless
-`Meta(extra={"blank": …})` gives its value. All errors are reported together, by field, in the caller's language.
+`Meta(extra={"blank": …})` gives its value. Null counts as absent, unless the type has `UnsetType` for that. All errors
+are reported together, by field, in the caller's language.
 
     class Login(msgspec.Struct):
         username: Annotated[str, Meta(max_length=150)]
@@ -55,6 +56,8 @@ def parse_struct(kind: type[Fields], values: Mapping[str, Any], *, blank_is_abse
     for name, value in values.items():
         field = fields.get(name)
         if field is None or value is None:
+            if field is not None and msgspec.UnsetType in field.possible:
+                parsed[field.name] = None
             continue
         if blank_is_absent and value == "":
             if name in blanks:

@@ -11,7 +11,7 @@ from fieldgate.assets.asset_lists import LIST_TOPICS
 from fieldgate.assets.authorization import AssetAuthorizer, audience_key
 from fieldgate.assets.schemas import AssignmentRecord
 from fieldgate.assets.sharing.changes import SharingChange, apply_and_reload, apply_change
-from fieldgate.assets.sharing.grant_parsing import ErrorCollector, parse_assignment
+from fieldgate.assets.sharing.grant_parsing import ErrorCollector, end_in_the_past_message, parse_assignment
 from fieldgate.assets.sharing.grants import Action, AssetGrants, Grant, ListedAssignment, PermissionChange, run_by_cost
 from fieldgate.assets.sharing.schemas import (
     ASSIGNMENTS_PATH,
@@ -28,7 +28,7 @@ from fieldgate.assets.sharing.serializers import (
     history_record,
 )
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
-from fieldgate.errors import NotFound
+from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.operations import Created, PreviewResult, delete, get, get_list, post
 from fieldgate.http.request.body_parsing import RawFields
 from fieldgate.http.request.validation import parse_struct
@@ -96,13 +96,21 @@ async def assignment_creation(
         errors=errors,
         is_dry_run=query.dry_run,
     )
-    [changed], asset = await store.change([uid], partial(apply_and_reload, change=change), is_dry_run=query.dry_run)
     if query.dry_run:
-        return PreviewResult(encode_changes([changed], language, is_dry_run=True))
-    wanted = changed.user, change.grants[0].permission, False
-    [assigned] = [each for each in asset.list_all() if (each.user, each.permission, each.is_inherited) == wanted]
+        changes = await store.change([uid], partial(apply_change, change=change), is_dry_run=True)
+        return PreviewResult(encode_changes(changes, language, is_dry_run=True))
+    asset, assigned = await store.change([uid], partial(_assign, change=change))
     record = assignment_record(asset, assigned, language)
     return Created(record, record.url)
+
+
+def _assign(transaction: SharingTransaction, change: SharingChange) -> tuple[AssetGrants, ListedAssignment]:
+    [changed], asset = apply_and_reload(transaction, change)
+    wanted = changed.user, change.grants[0].permission, False
+    for each in asset.list_all():
+        if (each.user, each.permission, each.is_inherited) == wanted:
+            return asset, each
+    raise ValidationError({"expires_at": [end_in_the_past_message()]})  # it ended meanwhile
 
 
 @get_list(

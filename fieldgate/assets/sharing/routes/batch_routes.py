@@ -1,6 +1,6 @@
 """`/api/v2/permission-assignments/`: assign or remove permissions for many users on many assets in one transaction."""
 
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from fieldgate.accounts.store import username_key
 from fieldgate.assets.sharing.changes import SharingChange, change_assignments
@@ -9,6 +9,7 @@ from fieldgate.assets.sharing.grant_parsing import (
     ErrorCollector,
     lacks_filters,
     parse_asset,
+    parse_end,
     parse_partial_permissions,
     parse_permission,
     parse_user,
@@ -112,7 +113,7 @@ def _parse_batch(action: Action, user: User, body: ManyRemoved, query: DryRunQue
     assets = [parse_asset(text, "assets", errors) for text in dict.fromkeys(body.assets)]
     names = [parse_user(text, "users", errors) for text in dict.fromkeys(body.users)]
     permissions = [parse_permission(text, "permissions", errors) for text in dict.fromkeys(body.permissions)]
-    filters = None
+    filters, end = None, parse_end(body.expires_at if isinstance(body, ManyAdded) else UNSET, "expires_at", errors)
     if isinstance(body, ManyAdded):
         filters = parse_partial_permissions(permissions, body.partial_permissions, "partial_permissions", errors)
     uids = list(dict.fromkeys(uid for uid in assets if uid is not None))
@@ -127,7 +128,7 @@ def _parse_batch(action: Action, user: User, body: ManyRemoved, query: DryRunQue
         by=user,
         uids=uids,
         grants=[
-            Grant(name, each, filters if each == PARTIAL else None, is_valid=each is not None)
+            Grant(name, each, filters if each == PARTIAL else None, is_valid=each is not None, expires_at=end)
             for name in usernames.values()
             for each in valid or [None]
         ],

@@ -11,6 +11,7 @@ from fieldgate.assets.sharing.grant_parsing import (
     ErrorCollector,
     estimate_parse_cost,
     parse_assignments,
+    parse_end,
     parse_field,
     parse_partial_permissions,
     parse_permission,
@@ -129,6 +130,7 @@ def _parse_user_permissions(body: UserPermissionsBody, errors: ErrorCollector) -
     username = parse_user(body.user, "user", errors)
     permissions = [parse_permission(each, "permissions", errors) for each in body.permissions]
     filters = parse_partial_permissions(permissions, body.partial_permissions, "partial_permissions", errors)
+    end = parse_end(body.expires_at, "expires_at", errors)
     if username is None:
         return []
     if errors:
@@ -136,7 +138,7 @@ def _parse_user_permissions(body: UserPermissionsBody, errors: ErrorCollector) -
     granted = sorted({each for each in permissions if each is not None})
     return [
         Grant(username, None),
-        *(Grant(username, each, filters if each == PARTIAL else None) for each in granted),
+        *(Grant(username, each, filters if each == PARTIAL else None, expires_at=end) for each in granted),
     ]
 
 
@@ -218,7 +220,9 @@ async def assignment_cloning(
             action=Action.CLONE,
             by=user,
             uids=[uid],
-            grants=[Grant(each.user.username, each.permission, each.filters) for each in visible],
+            grants=[
+                Grant(each.user.username, each.permission, each.filters, expires_at=each.expires_at) for each in visible
+            ],
             errors=ErrorCollector(),
             is_dry_run=query.dry_run,
             replaces_all_users=True,

@@ -32,7 +32,8 @@ MIN_LINE_BYTES = 20  # of a table; to estimate how many lines it has
     ASSIGNMENTS_PATH + "csv/",
     title=Message("Assignments as a table"),
     description=Message(
-        "The assignments in the list, without the owner's, as CSV with the columns user, permission and filters (JSON)."
+        "The assignments in the list, without the owner's, as CSV with the columns user, permission, filters (JSON) "
+        "and, if something ends, expires_at."
     ),
     tag=TAG,
     formats=(Format.JSON,),
