@@ -163,13 +163,16 @@ class AsyncClient:
         *permissions: str,
         remove: bool = False,
         dry_run: bool = False,
+        until: date | str | None = None,
     ) -> SharingResult:
         """Assign permissions to users on assets, or remove them. With `dry_run` nothing is changed.
+
+        `until` is when they end: a date, which is included, a time, or "never". Without it, ends stay as they are.
 
         Fieldgate does everything or nothing. KoboToolbox cannot: the text of an error tells what was done.
         """
         steps = sharing.sharing_steps(asset, user, permissions)
-        return await sharing.share(self.connection, steps, remove=remove, dry_run=dry_run)
+        return await sharing.share(self.connection, steps, remove=remove, dry_run=dry_run, until=until)
 
     async def explain(self, asset: Asset | str, user: str, permission: str) -> Explanation:
         """Why a user has a permission on an asset, or has not."""

@@ -187,6 +187,7 @@ class Assignment(msgspec.Struct, kw_only=True):
     label: Any = ""  # a text, or texts by permission for partial_submissions
     partial_permissions: list[dict[str, Any]] = []
     inherited: bool = False
+    expires_at: str | None = None  # when it ends
 
     @property
     def username(self) -> str:
@@ -266,7 +267,7 @@ class Effect(msgspec.Struct, kw_only=True):
     """What happens to one permission when permissions are changed."""
 
     permission: str
-    effect: str  # granted, removed, denied, allowed or filtered
+    effect: str  # granted, removed, denied, allowed, filtered or ends
     reason: str | None = None
     because: str | None = None
     message: str = ""
@@ -275,6 +276,7 @@ class Effect(msgspec.Struct, kw_only=True):
     user: str | None = None
     asset: str | None = None
     partial_permissions: list[dict[str, Any]] = []
+    expires_at: str | None = None  # when it ends, if that was set
 
     @property
     def codename(self) -> str:

@@ -6,6 +6,7 @@ KoboToolbox has no request for many users and assets: there it is one request fo
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date
 from typing import Any
 from urllib.parse import quote
 
@@ -25,6 +26,7 @@ from fieldgate_client.server_url import API_ROOT, identifier, last_path_segment
 from fieldgate_client.terminal_text import clean_line
 
 PARTIAL = "partial_submissions"
+NEVER = "never"
 
 
 class UserPermissions(msgspec.Struct, kw_only=True):
@@ -61,6 +63,7 @@ class MatchedRule(msgspec.Struct, kw_only=True):
     decided: bool = False
     because: list[str] = []
     why: str = ""
+    expires_at: str | None = None  # when it stops to apply
 
 
 class Need(msgspec.Struct, kw_only=True):
@@ -111,25 +114,39 @@ def sharing_steps(
 
 
 async def share(
-    connection: Connection, steps: list[SharingStep], *, remove: bool = False, dry_run: bool = False
+    connection: Connection,
+    steps: list[SharingStep],
+    *,
+    remove: bool = False,
+    dry_run: bool = False,
+    until: date | str | None = None,
 ) -> SharingResult:
     """Assign permissions to users on assets, or remove them.
 
     Fieldgate does everything or nothing. On KoboToolbox it is one request for each step; an error names those that
     were done before.
     """
+    if remove and until:
+        raise InvalidRequest("until is for permissions that are assigned, not for those that are removed.")
     if not await connection.is_fieldgate():
+        if until:
+            raise UnsupportedByServer(
+                f"{connection.server} is not a Fieldgate server: access does not end there (until). Nothing was sent."
+            )
         if dry_run:
             raise UnsupportedByServer(
                 f"{connection.server} is not a Fieldgate server and cannot try a change without doing it (dry_run). "
                 "Nothing was sent."
             )
         return await _share_one_by_one(connection, steps, remove=remove)
-    body = {
+    body: dict[str, Any] = {
         "assets": [*dict.fromkeys(step.asset for step in steps)],
         "users": [*dict.fromkeys(step.user for step in steps)],
         "permissions": [*dict.fromkeys(step.permission for step in steps)],
     }
+    if until:
+        text = until if isinstance(until, str) else until.isoformat()
+        body["expires_at"] = None if text == NEVER else text
     response = await connection.send(
         "POST",
         f"permission-assignments/{'remove' if remove else 'add'}/",

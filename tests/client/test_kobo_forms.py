@@ -126,6 +126,8 @@ def test_removing_also_removes_what_depends_on_it(kobo: KoboForms, client: Clien
 def test_a_dry_run_is_refused_before_anything_is_sent(kobo: KoboForms, client: Client) -> None:
     with pytest.raises(UnsupportedByServer, match=r"dry_run\). Nothing was sent"):
         client.share("aForm", "bob", "view_asset", dry_run=True)
+    with pytest.raises(UnsupportedByServer, match=r"until\). Nothing was sent"):
+        client.share("aForm", "bob", "view_asset", until="2099-12-31")
     assert kobo.writes() == []
     with pytest.raises(UnsupportedByServer):
         client.explain("aForm", "bob", "view_asset")

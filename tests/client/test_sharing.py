@@ -1,10 +1,11 @@
 """Sharing on Fieldgate: effects before and after, explanations, what-if, and everything or nothing."""
 
 from collections.abc import AsyncIterator
+from datetime import date
 
 import pytest
 from fieldgate_client import AsyncClient
-from fieldgate_client.errors import ConnectionFailed
+from fieldgate_client.errors import ConnectionFailed, InvalidRequest
 
 from tests.assets.sharing.sharing_team import SharingTeam
 from tests.client.fieldgate_service import ClientService
@@ -73,3 +74,18 @@ async def test_a_lost_answer_is_not_repeated_but_a_dry_run_is(site: SharingSite)
             await client.share(uid, "ann", "view_asset")
         assert len(site.requests("POST", BATCH)) == 3
         assert (await client.explain(uid, "ann", "view_asset")).allowed
+
+
+async def test_access_that_ends(site: SharingSite) -> None:
+    uid = await site.team.create_asset()
+    async with site.of("owner") as client:
+        done = await client.share(uid, "ann", "view_asset", until=date(2099, 12, 31))
+        assert [each.expires_at for each in done.effects] == ["2099-12-31T23:59:59Z"]
+        assert (await client.explain(uid, "ann", "view_asset")).rules[0].expires_at == "2099-12-31T23:59:59Z"
+        assert (await client.share(uid, "ann", "view_asset")).effects == [], "the end stays"
+        [effect] = (await client.share(uid, "ann", "view_asset", until="never")).effects
+        assert (effect.effect, effect.expires_at) == ("ends", None)
+        with pytest.raises(InvalidRequest, match="in the past"):
+            await client.share(uid, "ann", "view_asset", until="2020-01-01")
+        with pytest.raises(InvalidRequest, match="not for those that are removed"):
+            await client.share(uid, "ann", "view_asset", until="never", remove=True)

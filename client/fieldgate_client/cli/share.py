@@ -51,6 +51,7 @@ def _add_share_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("permissions", metavar="PERMISSION", nargs="*", help="such as view_submissions")
     parser.add_argument("--from", dest="file", metavar="FILE", help="CSV file with asset, user and permission")
     parser.add_argument("--remove", action="store_true", help="remove the permissions")
+    parser.add_argument("--until", metavar="DATE", help="when they end: a date, a time, or never")
     parser.add_argument("--dry-run", action="store_true", help="show what would change")
     add_server_options(parser)
 
@@ -68,7 +69,7 @@ def share(session: Session) -> int:
     url = grants[0].asset if "://" in grants[0].asset else ""
     with session.open_client(url) as client:
         if options.dry_run:
-            planned = [_apply(client, grant, options.remove, dry_run=True) for grant in grants]
+            planned = [_apply(client, grant, options, dry_run=True) for grant in grants]
             _print_effects(session, grants, planned)
             session.output.note("Nothing was changed: this was a dry run.")
             return ExitCode.OK
@@ -77,7 +78,7 @@ def share(session: Session) -> int:
         results: list[SharingResult] = []
         try:
             for grant in grants:
-                results.append(_apply(client, grant, options.remove, dry_run=False))
+                results.append(_apply(client, grant, options, dry_run=False))
         finally:
             _print_effects(session, grants[: len(results)], results)
     return ExitCode.OK
@@ -88,20 +89,20 @@ def _try_all(client: Client, grants: list[Grant], options: argparse.Namespace) -
     found = []
     with suppress(UnsupportedByServer):
         for grant in grants:
-            if _refusal(client, grant, options.remove) is None:
+            if _refusal(client, grant, options) is None:
                 continue
             for row in grant.rows:
                 alone = Grant(row.asset, (row.user,), (row.permission,))
-                if (error := _refusal(client, alone, options.remove)) is not None:
+                if (error := _refusal(client, alone, options)) is not None:
                     found.append((row.line, f"line {row.line}{_column_of(error)}: {error.message}"))
     if found:
         texts = "\n".join(text for _, text in sorted(found))
         raise FieldgateError(f"{options.file} was not applied; nothing was changed.\n{texts}")
 
 
-def _refusal(client: Client, grant: Grant, remove: bool) -> RequestFailed | None:
+def _refusal(client: Client, grant: Grant, options: argparse.Namespace) -> RequestFailed | None:
     try:
-        _apply(client, grant, remove, dry_run=True)
+        _apply(client, grant, options, dry_run=True)
     except (InvalidRequest, NotAllowed, NotFound) as error:
         return error
     return None
@@ -115,8 +116,10 @@ def _column_of(error: RequestFailed) -> str:
     return f", column {columns[0]}" if columns else ""
 
 
-def _apply(client: Client, grant: Grant, remove: bool, *, dry_run: bool) -> SharingResult:
-    return client.share(grant.asset, grant.users, *grant.permissions, remove=remove, dry_run=dry_run)
+def _apply(client: Client, grant: Grant, options: argparse.Namespace, *, dry_run: bool) -> SharingResult:
+    return client.share(
+        grant.asset, grant.users, *grant.permissions, remove=options.remove, dry_run=dry_run, until=options.until
+    )
 
 
 def _print_effects(session: Session, grants: list[Grant], results: list[SharingResult]) -> None:
@@ -126,7 +129,7 @@ def _print_effects(session: Session, grants: list[Grant], results: list[SharingR
             last_path_segment(effect.user or "") or ", ".join(grant.users),
             effect.effect,
             last_path_segment(effect.permission),
-            effect.why or effect.message,
+            (effect.why or effect.message) + (f", until {effect.expires_at}" if effect.expires_at else ""),
         ]
         for grant, result in zip(grants, results, strict=True)
         for effect in result.effects
@@ -201,7 +204,8 @@ def explain(session: Session) -> int:
     label = f" ({found.label})" if found.label else ""
     output.print(f"{'Yes' if found.allowed else 'No'}: {options.user}, {options.permission}{label}")
     for rule in found.rules:
-        output.print(clean_line(f"- {rule.message or rule.why or rule.rule}"))
+        end = f" Until {rule.expires_at}." if rule.expires_at else ""
+        output.print(clean_line(f"- {rule.message or rule.why or rule.rule}{end}"))
     if found.needs:
         output.print("Any of these would be enough:")
         for need in found.needs:
@@ -234,6 +238,7 @@ is applied, and all that are wrong are reported.""",
 examples:
   %(prog)s aBcDeFgHiJkLmNoPqRsTuV amina view_submissions --dry-run
   %(prog)s aBcDeFgHiJkLmNoPqRsTuV amina,omar view_asset change_asset
+  %(prog)s aBcDeFgHiJkLmNoPqRsTuV amina view_submissions --until 2026-12-31
   %(prog)s aBcDeFgHiJkLmNoPqRsTuV amina change_asset --remove
   %(prog)s --from people.csv
 """,

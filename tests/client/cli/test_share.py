@@ -42,6 +42,15 @@ def test_share_and_remove(run: RunClient, asset: str) -> None:
     assert effects(removed.out) == {("bashir", "removed", "view_asset"), ("bashir", "removed", "view_submissions")}
 
 
+def test_share_until_a_day(run: RunClient, asset: str) -> None:
+    done = run("share", asset, "bashir", "view_asset", "--until", "2099-12-31")
+    assert "until 2099-12-31T23:59:59Z" in done.out
+    assert "Until 2099-12-31T23:59:59Z." in run("explain", asset, "bashir", "view_asset").out
+    assert effects(run("share", asset, "bashir", "view_asset", "--until", "never").out) == {
+        ("bashir", "ends", "view_asset")
+    }
+
+
 def test_share_from_csv(run: RunClient, asset: str, logged_in: DemoServer, tmp_path: Path) -> None:
     file = tmp_path / "people.csv"
     url = f"{logged_in.url}/api/v2/assets/{asset}/"
