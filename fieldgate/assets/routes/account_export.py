@@ -14,7 +14,7 @@ from sqlalchemy import JSON, Boolean, Select, select
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.accounts.tables import tokens, users
 from fieldgate.assets.routes.form_files import FormFiles
-from fieldgate.assets.tables import COLLECTION, assets, assignments
+from fieldgate.assets.tables import COLLECTION, assets, assignments, has_not_ended, is_live
 from fieldgate.assets.workbook_downloads import XLS_SUFFIX
 from fieldgate.db import Database, Snapshot, Timestamp, snapshot
 from fieldgate.db.log import log
@@ -87,7 +87,7 @@ def _queries(user_id: int) -> Mapping[str, Select[Any]]:
         .join_from(assignments, assets, assets.c.id == assignments.c.asset_id)
         .join(owners, owners.c.id == assets.c.owner_id)
         .join(holders, holders.c.id == assignments.c.user_id)
-        .where(assets.c.deleted_at.is_(None))
+        .where(is_live(), has_not_ended())
         .order_by(assignments.c.id)
     )
     token_columns = (
