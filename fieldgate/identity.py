@@ -81,6 +81,7 @@ class User(Caller, frozen=True):
     id: int
 
 
+NO_ORIGIN = Origin()
 ANONYMOUS = Caller()
 OPERATOR = Caller(credential="command")  # of the command line
 WORKER = Caller(credential="worker")  # what workers do by themselves

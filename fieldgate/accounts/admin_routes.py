@@ -134,10 +134,10 @@ async def user_creation(
         countries=tuple(_upper(body.countries)),
     )
     try:
-        user_id = await accounts.create_user(new)
+        user_id = await accounts.create_user(new, by=user)
     except UsernameTaken:
         raise ValidationError({"username": [_taken(body.username)]}) from None
-    invitation = None if body.password else await invitations.create(user_id, user.id)
+    invitation = None if body.password else await invitations.create(user_id, user)
     row = await find_user(body.username, accounts)
     created = UserCreated(
         **msgspec.structs.asdict(full_user_record(row)),
@@ -199,7 +199,7 @@ async def user_change(
         last_name=body.last_name and body.last_name.strip(),
         countries=body.countries and _upper(body.countries),
     )
-    await editor.change(row.id, changes, by=user.id)
+    await editor.change(row.id, changes, by=user)
     row = await find_user(username, accounts)
     return full_user_record(row, await collections.count_of(row.id))
 
@@ -227,7 +227,7 @@ async def user_invitation(
     require_superuser(user)
     reject_token(user)
     row = await find_user(username, accounts)
-    invitation = await invitations.create(row.id, user.id)
+    invitation = await invitations.create(row.id, user)
     if invitation is None:
         raise Conflict(Message("The user {name} is disabled. Enable the account first.", name=row.username))
     return Created(_invitation_record(invitation, base_url))

@@ -15,7 +15,7 @@ from fieldgate.cache import BoundedCache
 from fieldgate.db.outages import is_unavailable
 from fieldgate.errors import Unauthorized
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import AuthMethod, User
+from fieldgate.identity import NO_ORIGIN, AuthMethod, Caller, Origin, User
 from fieldgate.overload import Slots
 from fieldgate.runtime.client_networks import network_of
 
@@ -25,6 +25,21 @@ MAX_WAITING_PER_ADDRESS = 16
 MAX_WAIT_SECONDS = 10.0
 
 log = logging.getLogger(__name__)
+
+
+def authenticated_user(row: Row[Any], origin: Origin = NO_ORIGIN) -> User:
+    """A user whose password was checked."""
+    return User(
+        id=row.id,
+        username=row.username,
+        is_superuser=row.is_superuser,
+        is_ifrc=row.is_ifrc,
+        countries=tuple(row.countries),
+        auth_method=AuthMethod.PASSWORD,
+        uid=row.uid,
+        credential=AuthMethod.PASSWORD.value,
+        origin=origin,
+    )
 
 
 class AccountAuthenticator:
@@ -52,17 +67,18 @@ class AccountAuthenticator:
         return self._record_use(await self._store.find_token_holder(token, AuthMethod.SESSION))
 
     async def by_password(self, username: str, password: str, client: str) -> User:
-        row = await self.verify_password(username, password, client)
-        return User(
-            id=row.id,
-            username=row.username,
-            is_superuser=row.is_superuser,
-            is_ifrc=row.is_ifrc,
-            countries=tuple(row.countries),
-            auth_method=AuthMethod.PASSWORD,
-            uid=row.uid,
-            credential=AuthMethod.PASSWORD.value,
-        )
+        return authenticated_user(await self.verify_password(username, password, client))
+
+    async def log_in(self, username: str, password: str, origin: Origin) -> Row[Any]:
+        """Check the password of somebody who logs in, which is logged. Requests with Basic credentials are not."""
+        try:
+            row = await self.verify_password(username, password, origin.address)
+        except Unauthorized:
+            tried = Caller(username=username, credential=AuthMethod.PASSWORD.value, origin=origin)
+            await self._store.count_login(tried, "auth-failed")
+            raise
+        await self._store.count_login(authenticated_user(row, origin))
+        return row
 
     async def verify_password(self, username: str, password: str, client: str) -> Row[Any]:
         """Return the user's row if the password is correct, otherwise raise `Unauthorized`.

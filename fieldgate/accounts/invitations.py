@@ -10,12 +10,16 @@ from typing import Any
 import msgspec
 from sqlalchemy import Row, select
 
+from fieldgate.accounts.account_log import user_entry
 from fieldgate.accounts.store import INVITATION_PREFIX, IssuedBy, hash_token, new_token
 from fieldgate.accounts.tables import invitations, tokens, users
 from fieldgate.db import Database, now, upsert
+from fieldgate.db.log import LogUser, write_log
+from fieldgate.identity import NO_ORIGIN, Origin, User
 
 INVITATION_LIFETIME = timedelta(days=1)
 INVITATION_PATH = "/invitation/"
+_LOGGED = (users.c.id, users.c.uid, users.c.username)  # of `LogUser`
 
 
 class Invitation(msgspec.Struct, frozen=True):
@@ -33,22 +37,24 @@ class InvitationStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def create(self, user_id: int, created_by: int) -> Invitation | None:
+    async def create(self, user_id: int, by: User) -> Invitation | None:
         """Create a link, which replaces an earlier one. None if the user is disabled."""
         secret, timestamp = new_token(INVITATION_PREFIX), now()
         expires = timestamp + INVITATION_LIFETIME
         values = {
             "user_id": user_id,
             "hash": hash_token(secret),
-            "created_by": created_by,
+            "created_by": by.id,
             "created_at": timestamp,
             "expires_at": expires,
         }
         async with self._database.transaction() as connection:
-            is_enabled = select(users.c.id).where(users.c.id == user_id, users.c.disabled_at.is_(None))
-            if (await connection.execute(is_enabled.with_for_update())).scalar() is None:
+            is_enabled = select(*_LOGGED).where(users.c.id == user_id, users.c.disabled_at.is_(None))
+            row = (await connection.execute(is_enabled.with_for_update())).one_or_none()
+            if row is None:
                 return None
             await connection.execute(upsert(connection.dialect, invitations), values)
+            await write_log(connection, by, user_entry("create-link", LogUser(*row)))
         return Invitation(secret, expires)
 
     async def find_user(self, secret: str) -> Row[Any] | None:
@@ -62,7 +68,7 @@ class InvitationStore:
         async with self._database.read_transaction() as connection:
             return (await connection.execute(query.where(*valid))).one_or_none()
 
-    async def redeem(self, secret: str, password_hash: str) -> str | None:
+    async def redeem(self, secret: str, password_hash: str, origin: Origin = NO_ORIGIN) -> str | None:
         """Use a link: set the password, end all sessions, and return the username. None if the link is not valid."""
         timestamp = now()
         delete = invitations.delete().where(
@@ -74,12 +80,18 @@ class InvitationStore:
             if user_id is None:
                 return None
             update = users.update().where(users.c.id == user_id, users.c.disabled_at.is_(None))
-            result = await connection.execute(update.values(password_hash=password_hash).returning(users.c.username))
-            username: str | None = result.scalar()
+            row = (
+                await connection.execute(update.values(password_hash=password_hash).returning(*_LOGGED))
+            ).one_or_none()
             sessions = tokens.update().where(
                 tokens.c.user_id == user_id,
                 tokens.c.issued_by == IssuedBy.SESSION.value,
                 tokens.c.revoked_at.is_(None),
             )
             await connection.execute(sessions.values(revoked_at=timestamp))
-        return username
+            if row is None:  # disabled meanwhile
+                return None
+            user = LogUser(*row)
+            by = User(id=user.id, uid=user.uid, username=user.username, credential="link", origin=origin)
+            await write_log(connection, by, user_entry("use-link", user))
+        return user.username

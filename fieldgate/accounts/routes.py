@@ -9,7 +9,7 @@ from typing import Any, Literal
 from sqlalchemy import Row
 
 from fieldgate.accounts.account_rules import password_error, reject_token, token_name_error
-from fieldgate.accounts.authentication import AccountAuthenticator
+from fieldgate.accounts.authentication import AccountAuthenticator, authenticated_user
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.schemas import (
     ACCOUNT_PATH,
@@ -30,7 +30,7 @@ from fieldgate.accounts.schemas import (
 from fieldgate.accounts.store import DISPLAY_PREFIX_LENGTH, AccountStore, IssuedBy, hash_token, new_token
 from fieldgate.db import now
 from fieldgate.errors import BadRequest, Forbidden, NotFound, Unauthorized, ValidationError
-from fieldgate.http.injection import ClientAddress, HandlerContext
+from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, delete, get, get_list, post
@@ -68,7 +68,7 @@ async def token_reading(context: HandlerContext, user: User, store: AccountStore
         raise Forbidden(_NEEDS_PASSWORD)
     if context.method == "HEAD":  # a response like that of GET, but no token is stored
         return TokenRecord(new_token())
-    return TokenRecord(await store.issue_token(user.id, IssuedBy.HTTP, _expiry(settings)))
+    return TokenRecord(await store.issue_token(user.id, IssuedBy.HTTP, _expiry(settings), by=user))
 
 
 @post(
@@ -88,7 +88,7 @@ async def token_creation(user: User, store: AccountStore, settings: Settings) ->
     # A token cannot be used to get another one: a leaked or expiring token could be renewed without end.
     if user.auth_method is AuthMethod.TOKEN:
         raise Forbidden(_NEEDS_PASSWORD)
-    return Created(TokenRecord(await store.issue_token(user.id, IssuedBy.HTTP, _expiry(settings))))
+    return Created(TokenRecord(await store.issue_token(user.id, IssuedBy.HTTP, _expiry(settings), by=user)))
 
 
 @delete(
@@ -100,7 +100,7 @@ async def token_creation(user: User, store: AccountStore, settings: Settings) ->
     error_statuses=(403, 404, 429),
 )
 async def token_deletion(user: User, store: AccountStore) -> None:
-    if not await store.revoke_http_tokens(user.id):
+    if not await store.revoke_http_tokens(user.id, by=user):
         raise NotFound(Message("There is no token to revoke."))
 
 
@@ -118,17 +118,18 @@ async def token_deletion(user: User, store: AccountStore) -> None:
 )
 async def get_auth_token(
     body: Login,
-    client: ClientAddress,
+    context: HandlerContext,
     accounts: AccountAuthenticator,
     store: AccountStore,
     settings: Settings,
 ) -> LoginRecord:
     try:
-        account = await accounts.verify_password(body.username, body.password, client.address)
+        account = await accounts.log_in(body.username, body.password, context.origin)
     except Unauthorized as error:  # clients of this endpoint expect 400 for a wrong password
         raise BadRequest(error.message) from None
     expires = _expiry(settings)
-    token = await store.issue_token(account.id, IssuedBy.HTTP, expires)
+    user = authenticated_user(account, context.origin)
+    token = await store.issue_token(account.id, IssuedBy.HTTP, expires, by=user)
     return LoginRecord(token, body.username, account.first_name, account.last_name, expires, account.id)
 
 
@@ -216,7 +217,7 @@ async def account_token_creation(user: User, body: NewTokenBody, store: AccountS
         raise ValidationError({"name": [error]})
     lifetime = timedelta(seconds=settings.token_lifetime) if days is None else timedelta(days=days)
     expires = now() + lifetime
-    created = await store.create_token(user.id, IssuedBy.HTTP, expires, name)
+    created = await store.create_token(user.id, IssuedBy.HTTP, expires, name, by=user)
     path = f"{TOKENS_PATH}{created.id}/"
     record = NewAccountToken(
         url=Link(path),
@@ -241,12 +242,12 @@ async def account_token_creation(user: User, body: NewTokenBody, store: AccountS
     error_statuses=(403, 404),
 )
 async def account_token_deletion(id: str, user: User, store: AccountStore) -> None:
-    await revoke_token_of(user.id, id, store)
+    await revoke_token_of(user.id, id, store, by=user)
 
 
-async def revoke_token_of(user_id: int, id: str, store: AccountStore) -> None:
+async def revoke_token_of(user_id: int, id: str, store: AccountStore, *, by: User) -> None:
     is_number = id.isascii() and id.isdigit() and len(id) <= MAX_ID_DIGITS
-    if not (is_number and await store.revoke_token_of(user_id, int(id))):
+    if not (is_number and await store.revoke_token_of(user_id, int(id), by=by)):
         raise NotFound(Message("There is no valid token with the id {id}.", id=id[:50]))
 
 
@@ -281,7 +282,7 @@ def session_record(row: Row[Any], user: User) -> SessionRecord:
     error_statuses=(403,),
 )
 async def account_session_deletion(user: User, store: AccountStore) -> None:
-    await store.end_sessions(user.id, keep=user.secret)
+    await store.end_sessions(user.id, keep=user.secret, by=user)
 
 
 @post(
@@ -314,7 +315,7 @@ async def account_password_change(
         raise ValidationError({"new_password": [Message("This is your current password. Choose another one.")]})
     new_hash = await passwords.hash_in_thread(body.new_password)
     keep = user.secret if user.auth_method is AuthMethod.SESSION else ""
-    return PasswordChanged(await store.set_password(user.username, new_hash, keep_session=keep))
+    return PasswordChanged(await store.set_password(user.username, new_hash, keep_session=keep, by=user))
 
 
 OPERATIONS = (

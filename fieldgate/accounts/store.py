@@ -13,16 +13,19 @@ from sqlalchemy import Delete, Row, Select, and_, bindparam, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.accounts.account_log import login_entry, sessions_entry, token_entry, user_entry
 from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, reserved_usernames, tokens, users
 from fieldgate.db import CommitCache, Database, DataVersions, PreparedQuery, RowPage, Timestamp, new_uid, now, paginate
+from fieldgate.db.log import LogEntry, LogUser, count_in_log, write_log
 from fieldgate.errors import Unauthorized
-from fieldgate.identity import AuthMethod, User
+from fieldgate.identity import OPERATOR, AuthMethod, Caller, User
 from fieldgate.pagination import PageRequest
 
 TOPIC = "accounts"  # users, but not their tokens, sessions, links and times of login: others do not see those
 MAX_TOKENS = 50  # per user, obtained over HTTP, and as many sessions; beyond that the least recently used is revoked
 TOKEN_RETENTION = timedelta(days=30)  # how long expired and revoked tokens are listed
 MAX_CACHED_HOLDERS = 1000  # of tokens, per process
+_LOGGED = (users.c.id, users.c.uid, users.c.username)  # of `LogUser`
 LAST_USED_RESOLUTION = timedelta(minutes=1)  # of the "last used" time
 
 
@@ -87,6 +90,8 @@ def username_hash(username: str) -> bytes:
 
 
 class AccountStore:
+    """Users and tokens. Every change is logged as made by `by`, which is the command line unless it is given."""
+
     def __init__(self, database: Database, data_versions: DataVersions) -> None:
         self._database = database
         self._data_versions = data_versions
@@ -118,21 +123,23 @@ class AccountStore:
 
     # Users
 
-    async def create_user(self, new: NewUser) -> int:
+    async def create_user(self, new: NewUser, *, by: Caller = OPERATOR) -> int:
         """Create a user and return its ID. Raises `UsernameTaken`, also for the name of a user who left."""
         values = {**msgspec.structs.asdict(new), "countries": list(new.countries)}
-        insert = users.insert().values(
-            **values, uid=new_uid("u"), username_key=username_key(new.username), created_at=now()
-        )
+        uid = new_uid("u")
+        insert = users.insert().values(**values, uid=uid, username_key=username_key(new.username), created_at=now())
+        rights = {"is_superuser": new.is_superuser, "is_ifrc": new.is_ifrc, "countries": list(new.countries)}
         try:
             async with self._database.transaction() as connection:
-                result = await connection.execute(insert.returning(users.c.id))
+                user_id = int((await connection.execute(insert.returning(users.c.id))).scalar_one())
                 # After the insert, which waits for a transaction that deletes the user of this name.
                 is_same = reserved_usernames.c.hash == username_hash(new.username)
                 if (await connection.execute(select(reserved_usernames.c.hash).where(is_same))).first() is not None:
                     raise UsernameTaken(new.username)
+                created = LogUser(user_id, uid, new.username)
+                await write_log(connection, by, user_entry("create", created, **rights))
                 await self._data_versions.bump(connection, TOPIC)
-                return int(result.scalar_one())
+                return user_id
         except IntegrityError:
             raise UsernameTaken(new.username) from None
 
@@ -183,56 +190,73 @@ class AccountStore:
         async with self._database.read_transaction() as connection:
             return (await connection.execute(query.order_by(users.c.username_key))).all()
 
-    async def disable_user(self, username: str) -> None:
+    async def disable_user(self, username: str, *, by: Caller = OPERATOR) -> None:
         """Disable an account, and revoke its tokens and sessions for good."""
         async with self._database.transaction() as connection:
-            await revoke_tokens(connection, await self._update_in(connection, username, disabled_at=now()))
+            user = await self._update_in(connection, username, disabled_at=now())
+            await revoke_tokens(connection, user.id)
+            await write_log(connection, by, user_entry("disable", user))
 
-    async def enable_user(self, username: str) -> None:
-        await self._update_user(username, disabled_at=None)
+    async def enable_user(self, username: str, *, by: Caller = OPERATOR) -> None:
+        async with self._database.transaction() as connection:
+            user = await self._update_in(connection, username, disabled_at=None)
+            await write_log(connection, by, user_entry("enable", user))
 
-    async def set_password(self, username: str, password_hash: str, *, keep_session: str = "") -> int:
+    async def set_password(
+        self, username: str, password_hash: str, *, keep_session: str = "", by: Caller = OPERATOR
+    ) -> int:
         """Set a new password. End the user's browser sessions, except `keep_session`, and return their number.
 
         A one-time link becomes invalid.
         """
         async with self._database.transaction() as connection:
-            user_id = await self._update_in(connection, username, password_hash=password_hash)
-            is_other = and_(_is_session_of(user_id), tokens.c.hash != hash_token(keep_session), _is_live())
+            user = await self._update_in(connection, username, password_hash=password_hash)
+            is_other = and_(_is_session_of(user.id), tokens.c.hash != hash_token(keep_session), _is_live())
             ended = await connection.execute(tokens.update().where(is_other).values(revoked_at=now()))
+            await write_log(connection, by, user_entry("change-password", user))
             return ended.rowcount
 
-    async def _update_user(self, username: str, **values: Any) -> None:
-        async with self._database.transaction() as connection:
-            await self._update_in(connection, username, **values)
-
-    async def _update_in(self, connection: AsyncConnection, username: str, **values: Any) -> int:
-        """Change a user and return the id. All of these changes make a one-time link invalid."""
+    async def _update_in(self, connection: AsyncConnection, username: str, **values: Any) -> LogUser:
+        """Change a user and return it. All of these changes make a one-time link invalid."""
         is_user = and_(users.c.username_key == username_key(username), users.c.id != PUBLIC_USER_ID)
-        result = await connection.execute(users.update().where(is_user).values(**values).returning(users.c.id))
-        user_id = result.scalar_one_or_none()
-        if user_id is None:
+        update = users.update().where(is_user).values(**values).returning(*_LOGGED)
+        row = (await connection.execute(update)).one_or_none()
+        if row is None:
             raise UnknownUser(username)
-        await connection.execute(invitations.delete().where(invitations.c.user_id == user_id))
+        user = LogUser(*row)
+        await connection.execute(invitations.delete().where(invitations.c.user_id == user.id))
         await self._data_versions.bump(connection, TOPIC)
-        return int(user_id)
+        return user
+
+    async def count_login(self, caller: Caller, action: str = "auth") -> None:
+        """Log a login, or an attempt: auth-failed."""
+        await count_in_log(self._database, caller, login_entry(action, caller.uid))
 
     # Tokens
 
-    async def issue_token(self, user_id: int, issued_by: IssuedBy, expires: datetime | None) -> str:
+    async def issue_token(
+        self, user_id: int, issued_by: IssuedBy, expires: datetime | None, *, by: Caller = OPERATOR
+    ) -> str:
         """Create a token and return it. Only its hash is stored, so it cannot be shown again."""
-        return (await self.create_token(user_id, issued_by, expires)).value
+        return (await self.create_token(user_id, issued_by, expires, by=by)).value
 
     async def create_token(
-        self, user_id: int, issued_by: IssuedBy, expires: datetime | None, name: str = ""
+        self,
+        user_id: int,
+        issued_by: IssuedBy,
+        expires: datetime | None,
+        name: str = "",
+        *,
+        by: Caller = OPERATOR,
     ) -> NewToken:
         """Create a token with a name. Raises `Unauthorized` if the user was disabled meanwhile."""
         token = new_token()
         timestamp = now()
         # Locked: a token that is created while its user is being disabled would not be revoked.
-        is_enabled = select(users.c.id).where(users.c.id == user_id, users.c.disabled_at.is_(None))
+        is_enabled = select(*_LOGGED).where(users.c.id == user_id, users.c.disabled_at.is_(None))
         async with self._database.transaction() as connection:
-            if (await connection.execute(is_enabled.with_for_update())).scalar() is None:
+            row = (await connection.execute(is_enabled.with_for_update())).one_or_none()
+            if row is None:
                 raise Unauthorized
             result = await connection.execute(
                 tokens.insert()
@@ -250,6 +274,9 @@ class AccountStore:
             token_id = int(result.scalar_one())
             if issued_by is IssuedBy.SESSION:
                 await connection.execute(users.update().where(users.c.id == user_id).values(last_login_at=timestamp))
+            else:
+                new = token_entry("create", LogUser(*row), name, token[:DISPLAY_PREFIX_LENGTH])
+                await write_log(connection, by, new)
             await connection.execute(_delete_dead(user_id, timestamp - TOKEN_RETENTION))
             if issued_by is not IssuedBy.COMMAND:
                 await self._drop_least_used(connection, user_id, issued_by, timestamp)
@@ -288,34 +315,40 @@ class AccountStore:
             query = select(tokens).where(condition, _is_live())
             return await paginate(connection, query, page, order_by=[tokens.c.id.desc()])
 
-    async def revoke_token_of(self, user_id: int, token_id: int) -> bool:
+    async def revoke_token_of(self, user_id: int, token_id: int, *, by: Caller) -> bool:
         """Revoke an API token of a user. Returns whether there was a valid one."""
         is_api_token = tokens.c.issued_by != IssuedBy.SESSION.value
-        return await self._revoke(and_(tokens.c.id == token_id, tokens.c.user_id == user_id, is_api_token)) > 0
+        return await self._revoke(and_(tokens.c.id == token_id, tokens.c.user_id == user_id, is_api_token), by) > 0
 
-    async def end_sessions(self, user_id: int, keep: str) -> int:
+    async def end_sessions(self, user_id: int, keep: str, *, by: Caller) -> int:
         """End a user's browser sessions, except one, and return their number."""
-        return await self._revoke(and_(_is_session_of(user_id), tokens.c.hash != hash_token(keep)))
+        return await self._revoke(and_(_is_session_of(user_id), tokens.c.hash != hash_token(keep)), by)
 
-    async def revoke_token(self, token_id: int) -> bool:
+    async def revoke_token(self, token_id: int, *, by: Caller = OPERATOR) -> bool:
         """Revoke a token. Returns whether there was a valid one."""
-        return await self._revoke(tokens.c.id == token_id) > 0
+        return await self._revoke(tokens.c.id == token_id, by) > 0
 
-    async def revoke_http_tokens(self, user_id: int) -> int:
+    async def revoke_http_tokens(self, user_id: int, *, by: Caller) -> int:
         """Revoke all tokens a user obtained over HTTP and return their number."""
-        return await self._revoke(and_(tokens.c.user_id == user_id, tokens.c.issued_by == IssuedBy.HTTP.value))
+        return await self._revoke(and_(tokens.c.user_id == user_id, tokens.c.issued_by == IssuedBy.HTTP.value), by)
 
-    async def revoke_all(self, user_id: int) -> int:
+    async def revoke_all(self, user_id: int, *, by: Caller = OPERATOR) -> int:
         """Revoke all tokens and sessions of a user and return their number."""
-        return await self._revoke(tokens.c.user_id == user_id)
+        return await self._revoke(tokens.c.user_id == user_id, by)
 
-    async def revoke_by_value(self, token: str) -> None:
-        await self._revoke(tokens.c.hash == hash_token(token))
+    async def revoke_by_value(self, token: str, *, by: Caller = OPERATOR) -> None:
+        await self._revoke(tokens.c.hash == hash_token(token), by)
 
-    async def _revoke(self, condition: Any) -> int:
-        update = tokens.update().where(condition, _is_live()).values(revoked_at=now())
+    async def _revoke(self, condition: Any, by: Caller) -> int:
+        """All of these are of one user."""
+        columns = (tokens.c.user_id, tokens.c.name, tokens.c.prefix, tokens.c.issued_by)
+        update = tokens.update().where(condition, _is_live()).values(revoked_at=now()).returning(*columns)
         async with self._database.transaction() as connection:
-            return (await connection.execute(update)).rowcount
+            revoked = (await connection.execute(update)).all()
+            if revoked:
+                found = await connection.execute(select(*_LOGGED).where(users.c.id == revoked[0].user_id))
+                await write_log(connection, by, *_removal_entries(LogUser(*found.one()), revoked))
+            return len(revoked)
 
     async def find_token_holder(self, token: str, auth_method: AuthMethod) -> TokenHolder | None:
         """Return the user of a valid token. A session is not accepted as an API token, nor the reverse."""
@@ -372,6 +405,14 @@ class AccountStore:
     async def touch_token(self, token_id: int) -> None:
         async with self._database.transaction() as connection:
             await connection.execute(tokens.update().where(tokens.c.id == token_id).values(last_used_at=now()))
+
+
+def _removal_entries(user: LogUser, revoked: Sequence[Row[Any]]) -> list[LogEntry]:
+    """One entry per token, and one for all sessions."""
+    is_session = IssuedBy.SESSION.value
+    entries = [token_entry("remove", user, row.name, row.prefix) for row in revoked if row.issued_by != is_session]
+    sessions = len(revoked) - len(entries)
+    return [*entries, *([sessions_entry(user, sessions)] if sessions else [])]
 
 
 def _with_invitation() -> Select[Any]:

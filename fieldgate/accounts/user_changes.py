@@ -6,12 +6,15 @@ import msgspec
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.accounts.account_log import user_entry
 from fieldgate.accounts.schemas import UserChanges
 from fieldgate.accounts.store import TOPIC, revoke_tokens
 from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, users
 from fieldgate.db import Database, DataVersions, now
+from fieldgate.db.log import LogEntry, LogUser, write_log
 from fieldgate.errors import Conflict, Forbidden
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import OPERATOR, Caller
 
 ONLY_SUPERUSERS = Message("Only superusers can do this.")
 LAST_SUPERUSER = Message("This is the last active superuser. Make another user a superuser first.")
@@ -47,7 +50,7 @@ class UserEditor:
         self._database = database
         self._data_versions = data_versions
 
-    async def change(self, user_id: int, changes: UserChanges, *, by: int | None = None) -> None:
+    async def change(self, user_id: int, changes: UserChanges, *, by: Caller = OPERATOR) -> None:
         """Change an account; what is None stays.
 
         Disabling revokes tokens, sessions and one-time links for good.
@@ -58,7 +61,8 @@ class UserEditor:
         is_active = values.pop("is_active", None)
         account = users.update().where(users.c.id == user_id, users.c.id != PUBLIC_USER_ID)
         async with self._database.transaction() as connection:
-            check_change(user_id, changes, by=by, active_superusers=await lock_superusers(connection))
+            check_change(user_id, changes, by=by.id, active_superusers=await lock_superusers(connection))
+            await write_log(connection, by, *await _entries(connection, user_id, changes))
             if values:
                 await connection.execute(account.values(**values))
             if is_active is not None:
@@ -68,3 +72,22 @@ class UserEditor:
                 await connection.execute(invitations.delete().where(invitations.c.user_id == user_id))
                 await revoke_tokens(connection, user_id)
             await self._data_versions.bump(connection, TOPIC)
+
+
+async def _entries(connection: AsyncConnection, user_id: int, changes: UserChanges) -> list[LogEntry]:
+    """What a change of an account adds to the log. New names of people are not logged: the log outlives accounts."""
+    row = (await connection.execute(select(users).where(users.c.id == user_id))).one()
+    user = LogUser(row.id, row.uid, row.username)
+    new = {name: value for name, value in msgspec.structs.asdict(changes).items() if value is not None}
+    is_active = new.pop("is_active", None)
+    changed = {
+        name: {"old": getattr(row, name), "new": value} for name, value in new.items() if value != row._mapping[name]
+    }
+    entries = []
+    if changed:
+        names = ("first_name", "last_name")
+        values = {name: value for name, value in changed.items() if name not in names}
+        entries.append(user_entry("update", user, fields=sorted(changed), **values))
+    if is_active is not None and is_active is not (row.disabled_at is None):
+        entries.append(user_entry("enable" if is_active else "disable", user))
+    return entries

@@ -40,7 +40,7 @@ async def user_token_list(
 )
 async def user_token_deletion(username: str, id: str, user: User, store: AccountStore) -> None:
     require_superuser(user)
-    await revoke_token_of((await find_user(username, store)).id, id, store)
+    await revoke_token_of((await find_user(username, store)).id, id, store, by=user)
 
 
 @get_list(
@@ -69,7 +69,7 @@ async def user_session_list(
 )
 async def user_session_deletion(username: str, user: User, store: AccountStore) -> None:
     require_superuser(user)
-    await store.end_sessions((await find_user(username, store)).id, keep=user.secret)
+    await store.end_sessions((await find_user(username, store)).id, keep=user.secret, by=user)
 
 
 OPERATIONS = (user_token_list, user_token_deletion, user_session_list, user_session_deletion)

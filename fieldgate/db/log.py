@@ -132,18 +132,28 @@ async def count_in_log(database: Database, by: Caller, entry: LogEntry) -> None:
 
 def _count_entry(connection: Connection, by: Caller, entry: LogEntry) -> None:
     timestamp = now()
-    who = by.origin.address if by.id is None else str(by.id)
-    parts = (who, by.username if by.id is None else "", entry.action, entry.object.model_name, entry.object.uid)
+    row = _row(entry, by, Timestamp.pack(timestamp))
+    who = f"{by.origin.address} {row['username']}" if by.id is None else str(by.id)
+    parts = (who, entry.action, entry.object.model_name, entry.object.uid)
     key = " ".join((f"{timestamp:%Y-%m-%dT%H:%M}", *parts))[:300]
     raised = log.update().where(log.c.minute_key == key).values(times=log.c.times + 1)
     if connection.execute(raised).rowcount:
         return
-    row = _row(entry, by, Timestamp.pack(timestamp))
     values = row | {"made_at": timestamp, "details": dict(entry.details), "minute_key": key}
     # Another process may have added it since.
     added = upsert(connection.dialect, log, {"times": log.c.times + 1}, key=log.c.minute_key).returning(log.c.times)
     if connection.execute(added, values).scalar_one() == 1:
         _add_to_counts(connection, {entry.log_type: 1})
+
+
+def _clean(text: str, most: int) -> str:
+    """What callers choose, as one line of text that every database can store."""
+    text = text[:most]
+    return (
+        text
+        if text.isprintable()
+        else "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
+    )
 
 
 def _row(entry: LogEntry, by: Caller, timestamp: int) -> dict[str, object]:
@@ -155,11 +165,11 @@ def _row(entry: LogEntry, by: Caller, timestamp: int) -> dict[str, object]:
         "action": entry.action,
         "user_id": by.id,
         "user_uid": by.uid,
-        "username": by.username[:150],
-        "credential": by.credential[:120],
+        "username": _clean(by.username, 150),
+        "credential": _clean(by.credential, 120),
         "ip_address": origin.address[:45],
-        "source": origin.source[:200],
-        "request_id": origin.request_id[:64],
+        "source": _clean(origin.source, 200),
+        "request_id": _clean(origin.request_id, 64),
         "model_name": changed.model_name,
         "object_uid": changed.uid,
         "object_name": changed.name[:255],

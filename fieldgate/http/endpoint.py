@@ -281,7 +281,9 @@ class Endpoint:
             raise MethodNotAllowed(request.method[:20], self._response_builder.allowed_methods.decode())
         if operation.route.requires_login and request.caller.is_anonymous:
             raise Unauthorized
-        context = HandlerContext(request.method, parsed, request.caller, request.client, request.headers)
+        context = HandlerContext(
+            request.method, parsed, request.caller, request.client, request.headers, request_id=request.request_id
+        )
         if parsed.extra_cost and not request.is_internal:
             is_reduced = parsed.format is not Format.HTML  # of a page, a 304 costs as much as a 200
             self._count_cost(request, parsed.extra_cost, is_reduced=is_reduced)

@@ -11,7 +11,7 @@ from fieldgate.http.request.body_parsing import JSONArray, JSONObject
 from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.i18n.languages import Language
-from fieldgate.identity import Caller, User
+from fieldgate.identity import Caller, Origin, User
 from fieldgate.pagination import PageRequest
 
 
@@ -48,6 +48,17 @@ class HandlerContext(msgspec.Struct):
     form: "ShownForm | None" = None  # of a page that is shown again after its form was sent
     versions: SeenVersions = SeenVersions(())
     data_version: bytes = NO_DATA_VERSION  # of a list: equal on two pages if nothing changed in between
+    request_id: bytes = b""
+
+    @property
+    def origin(self) -> Origin:
+        """Where the request came from, for the log. Anonymous callers do not carry it: most requests are not logged."""
+        return Origin(self.client.address, self.headers, self.request_id)
+
+    @property
+    def logged_caller(self) -> Caller:
+        """The caller with an origin, anonymous or not."""
+        return Caller(origin=self.origin) if self.caller.is_anonymous else self.caller
 
 
 ParameterResolver = Callable[[HandlerContext], Any]

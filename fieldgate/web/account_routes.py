@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate.accounts.account_rules import password_error
-from fieldgate.accounts.authentication import AccountAuthenticator
+from fieldgate.accounts.authentication import AccountAuthenticator, authenticated_user
 from fieldgate.accounts.invitations import INVITATION_PATH, InvitationStore
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.schemas import ACCOUNT_PATH, SESSIONS_PATH, TOKENS_PATH
@@ -111,7 +111,7 @@ async def login(
         _set_errors(context, "login", missing, body.username)
         return show_form()
     try:
-        account = await authenticator.verify_password(body.username.strip(), body.password, context.client.address)
+        account = await authenticator.log_in(body.username.strip(), body.password, context.origin)
     except Problem as problem:
         _set_errors(context, "login", {"password": [problem.message]}, body.username, problem.status)
         return show_form(headers=[header for header in problem.headers if header[0] == b"retry-after"])
@@ -119,7 +119,7 @@ async def login(
     token = await store.issue_token(account.id, IssuedBy.SESSION, now() + lifetime)
     # A session that this browser had before ends: somebody else may know it.
     if former := read_cookie(context.headers.get(b"cookie", b""), SESSION_COOKIE).decode("latin-1"):
-        await store.revoke_by_value(former)
+        await store.revoke_by_value(former, by=authenticated_user(account, context.origin))
     cookie = set_cookie(SESSION_COOKIE, token, request.base_url, settings.session_lifetime, http_only=True)
     return redirect(request.base_url, body.next, cookie)
 
@@ -141,7 +141,7 @@ async def logout(
         is_right = caller.accepts_csrf_token(body.csrf_token)
         if not is_right or not is_same_origin(context.headers, request.base_url):
             raise Forbidden(CSRF_FAILED)
-        await store.revoke_by_value(caller.secret)
+        await store.revoke_by_value(caller.secret, by=caller)
     return redirect(request.base_url, body.next, set_cookie(SESSION_COOKIE, "", request.base_url, 0, http_only=True))
 
 
@@ -222,7 +222,7 @@ async def invitation_use(
     if errors:
         _set_errors(context, "invitation", errors, row.username)
         return _page(templates, "accounts/invitation.html", context, headers=[NO_REFERRER], username=row.username)
-    username = await invitations.redeem(secret, await passwords.hash_in_thread(body.password))
+    username = await invitations.redeem(secret, await passwords.hash_in_thread(body.password), context.origin)
     if username is None:  # used by another request in the meantime
         return _invalid_link(templates, context)
     text = translate(PASSWORD_IS_SET, request.language)

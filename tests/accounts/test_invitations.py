@@ -10,7 +10,7 @@ from fieldgate.accounts.invitations import INVITATION_LIFETIME, InvitationStore
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser, hash_token
 from fieldgate.accounts.tables import invitations, users
 from fieldgate.db import Database, DataVersions, now
-from fieldgate.identity import AuthMethod
+from fieldgate.identity import AuthMethod, User
 
 
 class Accounts:
@@ -27,7 +27,7 @@ class Accounts:
         self.user_id = await self.store.create_user(NewUser(username="Amina", password_hash="old"))
 
     async def create(self) -> str:
-        created = await self.links.create(self.user_id, self.root_id)
+        created = await self.links.create(self.user_id, User(id=self.root_id))
         assert created is not None
         return created.secret
 
@@ -85,7 +85,7 @@ async def test_what_makes_a_link_invalid(accounts: Accounts, event: str) -> None
         assert await accounts.create() != secret
     elif event == "disabling":
         await accounts.store.disable_user("amina")
-        assert await accounts.links.create(accounts.user_id, accounts.root_id) is None
+        assert await accounts.links.create(accounts.user_id, User(id=accounts.root_id)) is None
         await accounts.store.enable_user("amina")
     elif event == "a new password":
         await accounts.store.set_password("amina", "other")
@@ -103,4 +103,4 @@ async def test_unknown_links(accounts: Accounts) -> None:
     for secret in ("", "fgi_", "x" * 5000, "\udcff"):
         assert await accounts.links.find_user(secret) is None
         assert await accounts.links.redeem(secret, "new") is None
-    assert await accounts.links.create(99_999, accounts.root_id) is None
+    assert await accounts.links.create(99_999, User(id=accounts.root_id)) is None

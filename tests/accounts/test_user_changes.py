@@ -14,6 +14,7 @@ from fieldgate.accounts.tables import users
 from fieldgate.accounts.user_changes import UserEditor, check_change
 from fieldgate.db import Database, DataVersions
 from fieldgate.errors import Conflict, Forbidden
+from fieldgate.identity import User
 
 USER_IDS = range(1, 5)
 
@@ -60,7 +61,7 @@ async def test_superusers_who_disable_each_other_at_once(database: Database, cha
     ids = await create_superusers(store, 4)
     pairs = [(user_id, by) for by in ids for user_id in ids if user_id != by]
     results = await asyncio.gather(
-        *(editor.change(user_id, change, by=by) for user_id, by in pairs), return_exceptions=True
+        *(editor.change(user_id, change, by=User(id=by)) for user_id, by in pairs), return_exceptions=True
     )
     assert any(isinstance(result, Forbidden) for result in results)
     assert all(result is None or isinstance(result, Forbidden) for result in results)

@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import sqlite3
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
@@ -132,6 +133,10 @@ def test_change_password_disable_and_enable(tmp_path: Path) -> None:
     run_command("user", "disable", "amina", data=tmp_path)
     assert run_command("user", "enable", "amina", data=tmp_path).stdout == "user amina enabled\n"
     assert run_command("token", "create", "amina", data=tmp_path).returncode == 0
+    entries = sqlite3.connect(tmp_path / "fieldgate.db").execute("SELECT action, credential, subject_name FROM log")
+    assert entries.fetchall() == [
+        (action, "command", "amina") for action in ("create", "change-password", "disable", "enable", "create")
+    ]
 
 
 def test_delete_asks_first_and_reserves_the_name(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from fieldgate.accounts.invitations import InvitationStore
 from fieldgate.accounts.login_throttle import PAIR_POLICY
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.http.request.authentication import SESSION_COOKIE
-from fieldgate.identity import AuthMethod
+from fieldgate.identity import AuthMethod, User
 from tests.conftest import BASE_URL, PASSWORD, Service, StartService
 from tests.web.page_client import PageClient, visible_text
 
@@ -193,7 +193,7 @@ async def test_password_form(service: Service) -> None:
 
 
 async def new_link(service: Service, user_id: int) -> str:
-    created = await InvitationStore(service.database).create(user_id, user_id)
+    created = await InvitationStore(service.database).create(user_id, User(id=user_id))
     assert created is not None
     return created.path
 
