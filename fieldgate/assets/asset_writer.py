@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.storage_quota import StorageQuota
+from fieldgate.assets.asset_log import asset_entry, change_entries, creation_entry
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found, authorize_row
 from fieldgate.assets.form_checker import CheckedContent, ContentChecker, ContentToCheck
 from fieldgate.assets.sharing.changes import apply_type_change
@@ -35,6 +36,7 @@ from fieldgate.assets.write_schemas import (
     FormIssue,
 )
 from fieldgate.db import Database, DataVersions, new_uid
+from fieldgate.db.log import write_log
 from fieldgate.errors import NotFound, Unauthorized, ValidationError
 from fieldgate.http.request.body_parsing import EncodedJSON, UploadedFile
 from fieldgate.i18n.languages import Language
@@ -198,7 +200,9 @@ class AssetWriter:
             version = NewVersion(
                 content=checked.content, summary=checked.summary, xform=checked.xform, warnings=checked.warnings
             )
-            await self._store.add_version(connection, row, version, modified_by=user.id, **changes)
+            uid = await self._store.add_version(connection, row, version, modified_by=user.id, **changes)
+            replaced = asset_entry("update-content", row, latest_version_uid=uid)
+            await write_log(connection, user, replaced, *change_entries(row, changes))
             if "asset_type" in changes:
                 await apply_type_change(self._sharing, connection, row.uid, user)
             await self._data_versions.bump(connection, TOPIC)
@@ -243,6 +247,7 @@ class AssetWriter:
                 await self._store.create(connection, [new])
             except IntegrityError:  # the account was deleted since the request was authenticated
                 raise Unauthorized from None
+            await write_log(connection, user, creation_entry(new.uid, new.name, new.owner_id, new.asset_type))
             await self._store.update_collection_summary(connection, parent_id)
             await self._data_versions.bump(connection, TOPIC)
 

@@ -9,11 +9,13 @@ from typing import Any
 from sqlalchemy import Row, and_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.assets.asset_log import asset_entry
 from fieldgate.assets.authorization import asset_not_found, authorize_row
 from fieldgate.assets.schemas import DeploymentBody
 from fieldgate.assets.store import TOPIC, AssetStore
 from fieldgate.assets.tables import SURVEY, assets, is_live, versions
 from fieldgate.db import Database, DataVersions, now
+from fieldgate.db.log import write_log
 from fieldgate.errors import BadRequest, Forbidden, NotFound, Problem, ValidationError
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
@@ -49,7 +51,7 @@ class Deployments:
             if asset.deployment_active is None:
                 raise WrongDeploymentMethod(Message("No version was deployed yet. Use POST to deploy the newest one."))
             if body.active is not None and body.version_id is None:
-                await self._update(connection, user, [asset.id], deployment_active=body.active)
+                await self._set_active(connection, user, [asset], active=body.active)
                 return
             active = asset.deployment_active if body.active is None else body.active
             await self._deploy(connection, user, asset, body.version_id, active=active)
@@ -66,7 +68,7 @@ class Deployments:
                 found = [row for row in found if row.deployment_active is not None]
             else:
                 await self._check_managed(connection, user, found, len(set(uids)))
-            await self._update(connection, user, [row.id for row in found], deployment_active=active)
+            await self._set_active(connection, user, found, active=active)
             return len(found)
 
     async def _check_managed(
@@ -115,6 +117,16 @@ class Deployments:
             deployed_at=deployed_at,
             deployment_active=active,
         )
+        action = "deploy" if asset.deployment_active is None else "redeploy"
+        await write_log(connection, user, asset_entry(action, asset, version_uid=version.uid))
+
+    async def _set_active(
+        self, connection: AsyncConnection, user: User, found: Sequence[Row[Any]], *, active: bool
+    ) -> None:
+        await self._update(connection, user, [row.id for row in found], deployment_active=active)
+        action = "unarchive" if active else "archive"
+        changed = [row for row in found if row.deployment_active is not active]
+        await write_log(connection, user, *(asset_entry(action, row) for row in changed))
 
     async def _update(self, connection: AsyncConnection, user: User, asset_ids: Sequence[int], **values: Any) -> None:
         changed = assets.update().where(assets.c.id.in_(asset_ids))

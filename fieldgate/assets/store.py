@@ -15,7 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.leaving import OwnedAsset
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets import visibility_sql
-from fieldgate.assets.authorization import asset_not_found, authorize_row, effective_user_id
+from fieldgate.assets.asset_log import change_entries, export_entry
+from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, effective_user_id
 from fieldgate.assets.tables import (
     COLLECTION,
     FORM_TYPES,
@@ -27,7 +28,7 @@ from fieldgate.assets.tables import (
     versions,
 )
 from fieldgate.db import Database, DataVersions, RowPage, new_uid, now, paginate
-from fieldgate.db.log import PROJECT, LogEntry, LogObject, write_log
+from fieldgate.db.log import PROJECT, LogEntry, LogObject, count_in_log, write_log
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
 
@@ -106,15 +107,17 @@ class AssetStore:
 
     async def add_version(
         self, connection: AsyncConnection, asset: Row[Any], version: NewVersion, **changes: Any
-    ) -> None:
-        """Add a version to an asset. `changes` are new values of the asset's columns, such as its name.
+    ) -> str:
+        """Add a version to an asset and return its uid. `changes` are new values of the asset's columns, such as its
+        name.
 
         Without `modified_by` among them, nobody is known to have made the change.
         """
-        number = await self._next_version_number(connection, asset.id)
-        await connection.execute(versions.insert().values(_version_row(asset.id, number, version)))
+        row = _version_row(asset.id, await self._next_version_number(connection, asset.id), version)
+        await connection.execute(versions.insert().values(row))
         changes = {"summary": version.summary, "form_id": _form_id(version.content), **changes}
         await self._update_after_new_version(connection, asset, **changes)
+        return str(row["uid"])
 
     async def copy_version(
         self, connection: AsyncConnection, asset: Row[Any], version: Row[Any], **changes: Any
@@ -261,6 +264,11 @@ class AssetStore:
         async with self._database.read_transaction() as connection:
             return (await connection.execute(select(files).where(files.c.id == file_id))).one_or_none()
 
+    async def count_download(self, caller: Caller, asset: AuthorizedAsset, name: str) -> None:
+        """Log that a form was downloaded as a file, or its table of permissions."""
+        entry = export_entry(asset.uid, name, asset.owner_id)
+        await count_in_log(self._database, caller, entry)
+
     async def update(self, user: User, uid: str, **values: Any) -> None:
         """Change an asset, if the user may. This is checked after the asset is locked. Settings are merged."""
         async with self._database.transaction() as connection:
@@ -269,6 +277,7 @@ class AssetStore:
             asset.require("change_asset")
             if "settings" in values:
                 values["settings"] = {**row.settings, **values["settings"]}
+            await write_log(connection, user, *change_entries(row, values))
             changed = assets.update().where(assets.c.id == asset.id)
             values = {"modified_at": now(), "modified_by": user.id, **_with_name_key(values)}
             await connection.execute(changed.values(values))

@@ -10,12 +10,14 @@ from sqlalchemy import ColumnElement, Row, Select, Text, and_, cast, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.storage_quota import StorageQuota
+from fieldgate.assets.asset_log import asset_entry
 from fieldgate.assets.authorization import asset_not_found, authorize_row
 from fieldgate.assets.sharing.changes import apply_type_change
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import TOPIC, AssetStore
 from fieldgate.assets.tables import effective_type, versions
 from fieldgate.db import Database, DataVersions
+from fieldgate.db.log import write_log
 from fieldgate.errors import BadRequest, NotFound
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
@@ -47,6 +49,8 @@ class VersionRestorer:
             has_new_type = asset_type != asset.asset_type
             changes = {"asset_type": asset_type} if has_new_type else {}
             new_uid = await self._store.copy_version(connection, asset, version, modified_by=user.id, **changes)
+            details = {"latest_version_uid": new_uid, "restored_version_uid": version.uid}
+            await write_log(connection, user, asset_entry("update-content", asset, **details))
             if has_new_type:
                 await apply_type_change(self._sharing, connection, asset.uid, user)
             await self._data_versions.bump(connection, TOPIC)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from fieldgate.cli.common import data_option, load_settings, open_database
 from fieldgate.cli.output import ProgressReporter, ignore_progress, progress_bar
@@ -70,6 +71,7 @@ async def create_demo_events(
     on_progress: ProgressReporter = ignore_progress,
 ) -> None:
     from fieldgate.events.demo.generator import demo_events
+    from fieldgate.events.event_log import log_run
     from fieldgate.reference.store import ReferenceStore
 
     reference_data = await ReferenceStore(database, DataVersions(database)).current()
@@ -79,6 +81,7 @@ async def create_demo_events(
         await store.upsert(batch, is_demo=True)
         created += len(batch)
         on_progress(created, count)
+    await log_run(database, "demo", created=created)
 
 
 replace_demo_option = click.option(
@@ -140,9 +143,10 @@ def load(
 
 
 async def _load(files: tuple[str, ...], options: "LoadOptions", replace_demo: bool, data: Path | None) -> "LoadResult":
+    from fieldgate.events.event_log import log_run
     from fieldgate.events.ingest import file_loader
 
-    async with _open_stores(data) as (_, store, reference):
+    async with _open_stores(data) as (database, store, reference):
         if not options.is_demo or replace_demo:
             await _check_demo_events(store, replace_demo)
         if options.is_demo:
@@ -151,7 +155,9 @@ async def _load(files: tuple[str, ...], options: "LoadOptions", replace_demo: bo
             all_records = (record for path in files for record in file_loader.read_records(path))
             records = _with_progress(all_records, on_progress)
             try:
-                return await file_loader.load(store, reference, records, options, _print_failure)
+                result = await file_loader.load(store, reference, records, options, _print_failure)
+                await log_run(database, "load", **msgspec.structs.asdict(result.written))
+                return result
             except file_loader.InvalidFile as error:
                 raise click.ClickException(str(error)) from None
 
@@ -259,6 +265,7 @@ def _echo_report(report: "SyncReport") -> None:
 async def _sync(
     base_url: str, token: str, options: "SyncOptions", replace_demo: bool, data: Path | None
 ) -> "SyncReport":
+    from fieldgate.events.event_log import log_run
     from fieldgate.events.sync.remote import RemoteError, RemoteServer
     from fieldgate.events.sync.synchronizer import Synchronizer
 
@@ -268,7 +275,9 @@ async def _sync(
             async with RemoteServer(base_url, token) as remote:
                 with progress_bar(status=lambda: remote.status) as on_progress:
                     synchronizer = Synchronizer(remote, database, store, reference, _print_failure, on_progress)
-                    return await synchronizer.run(options)
+                    report = await synchronizer.run(options)
+            await log_run(database, "sync", **msgspec.structs.asdict(report.events))
+            return report
         except RemoteError as error:
             raise click.ClickException(str(error)) from None
 

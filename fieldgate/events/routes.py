@@ -6,10 +6,12 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
-from fieldgate.db import now
+from fieldgate.db import Database, now
+from fieldgate.db.log import count_in_log, write_log
 from fieldgate.errors import Forbidden, NotFound, ValidationError
 from fieldgate.events.document_templates import build_detail_template
 from fieldgate.events.documents import RecordShape, to_flat, to_mini
+from fieldgate.events.event_log import event_entry
 from fieldgate.events.event_writer import SlugTaken
 from fieldgate.events.export.exporter import EventExporter
 from fieldgate.events.export.file_context import FileFilters, attachment_header, file_context
@@ -23,7 +25,7 @@ from fieldgate.events.search.filters import EventFilters, check_filters
 from fieldgate.events.store import EventStore
 from fieldgate.events.tables import TOPIC
 from fieldgate.events.visibility import audience_key, viewer_scope
-from fieldgate.http.injection import ClientAddress, SeenVersions
+from fieldgate.http.injection import HandlerContext, SeenVersions
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, VersionedRecord, delete, get, get_list, put, raw
@@ -155,10 +157,11 @@ async def event_deleted_list(
 async def event_export(
     request: ParsedRequest,
     caller: Caller,
-    client: ClientAddress,
+    handler_context: HandlerContext,
     query: FileFilters,
     reference: ReferenceStore,
     exporter: EventExporter,
+    database: Database,
 ) -> Response:
     reference_data = await reference.current()
     scope = viewer_scope(caller, reference_data)
@@ -170,7 +173,8 @@ async def event_export(
         NO_STORE,
     ]
     filters = msgspec.structs.replace(query, ordering=serializer.ordering or query.ordering)
-    stream = exporter.stream(filters, scope, serializer, context, caller_key(caller, client.address))
+    stream = exporter.stream(filters, scope, serializer, context, caller_key(caller, handler_context.client.address))
+    await count_in_log(database, handler_context.logged_caller, event_entry("export"))
     return Response(200, headers, stream=stream)
 
 
@@ -227,7 +231,9 @@ async def event_replacement(
             event = replace_event({**body, "id": id_}, state.reference_data, language, before, now())
             if event.parent_event == id_:
                 raise ValidationError({"parent_event": [Message("An event cannot be part of itself.")]})
-            await writer.upsert([event])
+            if not (await writer.upsert([event])).unchanged:
+                entry = event_entry("create" if before is None else "update", id_)
+                await write_log(writer.connection, user, entry)
     except InvalidEvent as error:
         raise ValidationError(error.by_field()) from None
     except SlugTaken as error:
@@ -245,8 +251,11 @@ async def event_replacement(
     error_statuses=(403, 404),
 )
 async def event_deletion(id: str, user: User, store: EventStore) -> None:
-    if not await store.delete([_writable_id(id, user)]):
-        raise NotFound(Message("There is no event {id}.", id=id[:50]))
+    id_ = _writable_id(id, user)
+    async with store.writer() as writer:
+        if not await writer.delete([id_]):
+            raise NotFound(Message("There is no event {id}.", id=id[:50]))
+        await write_log(writer.connection, user, event_entry("delete", id_))
 
 
 def _writable_id(id: str, user: User) -> int:

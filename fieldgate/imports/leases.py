@@ -14,6 +14,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 from fieldgate.accounts.tables import users
 from fieldgate.assets.tables import assets, files
 from fieldgate.db import Database, PreparedQuery, Timestamp, new_uid, now
+from fieldgate.identity import User
 from fieldgate.imports.tables import IS_PROCESSING, imports
 
 MAX_CANDIDATE_USERS = 20  # users looked at when claiming an import
@@ -32,6 +33,7 @@ class Job(msgspec.Struct, frozen=True):
     id: int
     uid: str
     user_id: int
+    user_uid: str
     username: str
     lease: str
     attempts: int
@@ -45,6 +47,11 @@ class Job(msgspec.Struct, frozen=True):
     data: bytes
     title: str  # of the asset, unless the form has its own
     asset_uid: str  # of the destination, or of the asset that is created
+
+    @property
+    def user(self) -> User:
+        """Who sent the file, for the log."""
+        return User(id=self.user_id, username=self.username, uid=self.user_uid, credential="import")
 
 
 class ClaimedRow(NamedTuple):
@@ -64,6 +71,7 @@ class ClaimedRow(NamedTuple):
     username: str  # this and what follows are columns of other tables
     data: bytes
     asset_name: str | None  # of the destination
+    user_uid: str
 
 
 class ImportLeases:
@@ -88,6 +96,7 @@ class ImportLeases:
             id=row.id,
             uid=row.uid,
             user_id=row.user_id,
+            user_uid=row.user_uid,
             username=row.username,
             lease=lease,
             attempts=row.attempts,
@@ -179,7 +188,7 @@ def _lease_oldest(database: Database) -> ReturningUpdate[Any]:
 def _claimed() -> Select[Any]:
     own = [imports.c[name] for name in ClaimedRow._fields if name in imports.c]
     return (
-        select(*own, users.c.username, files.c.data, assets.c.name)
+        select(*own, users.c.username, files.c.data, assets.c.name, users.c.uid)
         .join_from(imports, users, users.c.id == imports.c.user_id)
         .join(files, files.c.id == imports.c.file_id)
         .outerjoin(assets, assets.c.uid == imports.c.destination_uid)

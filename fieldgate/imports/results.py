@@ -9,6 +9,7 @@ from sqlalchemy import Row
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.assets.asset_log import asset_entry, change_entries, creation_entry
 from fieldgate.assets.authorization import allowed_permissions_of_user
 from fieldgate.assets.sharing.changes import apply_type_change
 from fieldgate.assets.sharing.store import AssignmentStore
@@ -16,8 +17,8 @@ from fieldgate.assets.store import TOPIC as ASSETS
 from fieldgate.assets.store import AssetStore, NewAsset, NewVersion, summarize_collection
 from fieldgate.assets.tables import effective_type as _effective_type
 from fieldgate.db import Database
+from fieldgate.db.log import write_log, write_log_sync
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import User
 from fieldgate.imports.leases import Job
 from fieldgate.imports.messages import CANNOT_REPLACE_COLLECTION, serialize_issues, serialize_message
 from fieldgate.imports.store import COMPLETE, ERROR, FORM_EXISTS, ImportStore
@@ -112,6 +113,7 @@ class ResultWriter:
             file_id=job.file_id,
         )
         [(_, uid)] = self._assets.create_sync(connection, [new])
+        write_log_sync(connection, job.user, [creation_entry(uid, new.name, job.user_id, asset_type)])
         return _result_entry(uid, job, summary)
 
     async def _check_is_new(self, connection: AsyncConnection, job: Job, form: Form) -> None:
@@ -132,7 +134,8 @@ class ResultWriter:
         asset_type = _effective_type("survey" if asset.asset_type == "empty" else asset.asset_type, form.row_count)
         name = (form.title or asset.name or job.name)[:255]
         content, summary = _asset_content(form, asset_type)
-        await self._assets.add_version(
+        changes = {"asset_type": asset_type, "name": name}
+        version_uid = await self._assets.add_version(
             connection,
             asset,
             NewVersion(
@@ -142,16 +145,13 @@ class ResultWriter:
                 file_id=job.file_id,
             ),
             modified_by=job.user_id,
-            **({} if asset_type == asset.asset_type else {"asset_type": asset_type}),
-            **({} if name == asset.name else {"name": name}),
+            **changes,
         )
+        replaced = asset_entry("replace-form", asset, latest_version_uid=version_uid)
+        await write_log(connection, job.user, replaced, *change_entries(asset, changes))
         if asset_type != asset.asset_type:
-            await self._apply_type_change(connection, asset.uid, job)
+            await apply_type_change(self._sharing, connection, asset.uid, job.user)
         return _result_entry(asset.uid, job, summary)
-
-    async def _apply_type_change(self, connection: AsyncConnection, uid: str, job: Job) -> None:
-        user = User(id=job.user_id, username=job.username)
-        await apply_type_change(self._sharing, connection, uid, user)
 
     async def _create_collection(self, connection: AsyncConnection, job: Job, library: Library) -> dict[str, Any]:
         if job.destination_uid is not None:
@@ -180,6 +180,9 @@ class ResultWriter:
             for item in library.blocks
         ]
         await self._assets.create(connection, children)
+        every = (collection, *children)
+        entries = [creation_entry(each.uid, each.name, job.user_id, each.asset_type) for each in every]
+        await write_log(connection, job.user, *entries)
         return {"uid": uid, "kind": "collection", "owner__username": job.username}
 
 

@@ -20,7 +20,6 @@ from fieldgate.app import operations
 from fieldgate.assets.store import AssetStore, NewVersion
 from fieldgate.assets.tables import files, versions
 from fieldgate.events.store import EventStore
-from fieldgate.http.operations import Operation
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import ImportStore
@@ -585,14 +584,15 @@ async def render_table(service: Service) -> str:
     await context.set_up()
     lines = [HEADER, f"| operation | on | {' | '.join(CALLERS)} |", "|---|---|" + "---|" * len(CALLERS)]
     for operation in operations():
-        for kind, call in calls_of(operation).items():
+        for kind, call in calls_of(operation.name).items():
             cells = [await cell(context, call, caller) for caller in CALLERS]
             lines.append(f"| `{operation.route.method} {operation.route.path}` | {kind} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def calls_of(operation: Operation) -> dict[str, Call]:
-    calls = CALLS[operation.name]
+def calls_of(name: str) -> dict[str, Call]:
+    """Calls of an operation, by what it is called on."""
+    calls = CALLS[name]
     return calls if isinstance(calls, dict) else {"": calls}
 
 

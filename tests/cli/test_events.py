@@ -3,7 +3,10 @@
 import re
 from pathlib import Path
 
+from sqlalchemy import select
+
 from fieldgate.db import Database, DataVersions
+from fieldgate.db.log import log
 from fieldgate.events.store import EventStore
 from tests.processes import run_command
 
@@ -25,6 +28,9 @@ async def test_demo_events_are_created_and_replaced(database: Database, database
     assert done.stdout.startswith("created 3 demo events in ")
     assert len((await store.load_index())[1]) == 3
     assert await store.by_id(4) is None
+    async with database.read_transaction() as connection:
+        entries = await connection.execute(select(log.c.action, log.c.credential, log.c.details).order_by(log.c.id))
+        assert entries.all() == [("demo", "command", {"created": 2100}), ("demo", "command", {"created": 3})]
 
 
 async def test_demo_events_are_refused_beside_real_events(

@@ -13,7 +13,9 @@ import pytest
 from sqlalchemy import event, select
 from sqlalchemy.engine import Engine
 
+from fieldgate.accounts.tables import users
 from fieldgate.assets.store import AssetStore
+from fieldgate.db.log import log
 from fieldgate.imports.leases import ImportLeases
 from fieldgate.imports.sandbox import runner
 from fieldgate.imports.store import ImportStore
@@ -257,6 +259,27 @@ async def test_invalid_form_is_refused_with_every_problem(harness: ImportHarness
     french = await harness.get(url, **{"Accept-Language": "fr"})
     assert french["messages"]["error"] != messages["error"], "in the language of the reader"
     assert (await harness.get("/api/v2/assets/"))["count"] == 0
+
+
+async def test_results_are_logged(harness: ImportHarness) -> None:
+    """By who sent the file."""
+    uid = (await harness.import_workbook(xlsx()))["messages"]["created"][0]["uid"]
+    await harness.import_workbook(xlsx(survey=SURVEY, settings=(("form_title",), ("Renamed",))), destination=uid)
+    await harness.import_workbook(xlsx(library=LIBRARY), library="true", name="Basics")
+    async with harness.service.database.read_transaction() as connection:
+        query = select(log).where(log.c.credential == "import").order_by(log.c.id)
+        entries = (await connection.execute(query)).all()
+        owner = (await connection.execute(select(users).where(users.c.id == entries[0].user_id))).one()
+    assert [(row.action, row.object_name) for row in entries] == [
+        ("create", "household"),
+        ("replace-form", "household"),
+        ("update-name", "household"),
+        ("create", "Basics"),
+        *(("create", row.object_name) for row in entries[-2:]),
+    ]
+    assert {(row.username, row.user_uid, row.owner_id) for row in entries} == {(owner.username, owner.uid, owner.id)}
+    assert {row.object_uid for row in entries[:3]} == {uid}
+    assert "latest_version_uid" in entries[1].details
 
 
 async def test_manager_of_empty_asset_gets_submission_permissions(harness: ImportHarness) -> None:

@@ -48,6 +48,7 @@ class FormFiles:
         if condition is not None and etag_matches(Response(200, [], etag=etag), condition):
             return Response(200, [PRIVATE_NO_CACHE], etag=etag)  # sent as 304
         workbook = await self._load(row, asset.asset_type, suffix, caller_key(caller, context.client.address))
+        await self._store.count_download(context.logged_caller, asset, row.name)
         sent: list[Header] = [
             (b"content-type", MEDIA_TYPES[workbook.suffix].encode()),
             attachment(row.name, workbook.suffix, fallback=asset.uid),

@@ -12,6 +12,7 @@ from fieldgate.assets.schemas import ASSETS_PATH, VersionChoice, VersionDetail, 
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.errors import NotFound
+from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, get, get_list, post, raw
@@ -36,9 +37,9 @@ NOT_DEPLOYED = Message("No version of this form is published yet.")
     error_statuses=(404,),
 )
 async def asset_xform(
-    uid: str, query: VersionChoice, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
+    uid: str, query: VersionChoice, context: HandlerContext, authorizer: AssetAuthorizer, store: AssetStore
 ) -> Response:
-    return await xform_response(uid, query, caller, authorizer, store)
+    return await xform_response(uid, query, context.logged_caller, authorizer, store)
 
 
 async def xform_response(
@@ -54,6 +55,7 @@ async def xform_response(
         raise NotFound(Message("This form has no questions yet, so it has no XForm."))
     if xform is None:
         raise NotFound(Message("This asset has no XForm: only surveys and templates have one."))
+    await store.count_download(caller, asset, name)
     return _download(xform.encode(), b"application/xml; charset=utf-8", f"{name}.xml")
 
 
@@ -109,15 +111,16 @@ async def version_detail(
     error_statuses=(404,),
 )
 async def version_file(
-    uid: str, version: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
+    uid: str, version: str, context: HandlerContext, authorizer: AssetAuthorizer, store: AssetStore
 ) -> Response:
-    asset = await authorizer.authorize(uid, caller)
+    asset = await authorizer.authorize(uid, context.caller)
     found = await _get_version(asset, version, store)
     if not asset.may_see_import:
         raise NotFound(_ONLY_FOR_OWNER)
     file = None if found.file_id is None else await store.get_file(found.file_id)
     if file is None:
         raise NotFound
+    await store.count_download(context.logged_caller, asset, file.name)
     return _download(bytes(file.data), b"application/octet-stream", file.name)
 
 

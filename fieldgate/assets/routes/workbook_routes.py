@@ -63,8 +63,8 @@ async def asset_workbook_xls(
 
 
 @_get_xform(ASSETS_PATH + "{uid}.xml")
-async def asset_xform_xml(uid: str, query: VersionChoice, caller: Caller, files: FormFiles) -> Response:
-    return await files.xform(uid, query, caller)
+async def asset_xform_xml(uid: str, query: VersionChoice, context: HandlerContext, files: FormFiles) -> Response:
+    return await files.xform(uid, query, context.logged_caller)
 
 
 @_get_workbook(ASSETS_PATH + "{uid}/{name}.xlsx", in_schema=False)
@@ -82,8 +82,10 @@ async def named_workbook_xls(
 
 
 @_get_xform(ASSETS_PATH + "{uid}/{name}.xml", in_schema=False)
-async def named_xform_xml(uid: str, name: str, query: VersionChoice, caller: Caller, files: FormFiles) -> Response:
-    return await files.xform(_check_name(uid, name), query, caller)
+async def named_xform_xml(
+    uid: str, name: str, query: VersionChoice, context: HandlerContext, files: FormFiles
+) -> Response:
+    return await files.xform(_check_name(uid, name), query, context.logged_caller)
 
 
 def _check_name(uid: str, name: str) -> str:

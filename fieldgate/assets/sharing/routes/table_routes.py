@@ -12,8 +12,10 @@ from fieldgate.assets.sharing.grants import Action, AssetGrants, run_by_cost
 from fieldgate.assets.sharing.schemas import ASSIGNMENTS_PATH, TAG, ChangeRecord, TableBody, TableUploadQuery
 from fieldgate.assets.sharing.serializers import encode_changes
 from fieldgate.assets.sharing.store import AssignmentStore
+from fieldgate.assets.store import AssetStore
 from fieldgate.db import now
 from fieldgate.errors import Header, ValidationError
+from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import ResponseKind, operation, raw
 from fieldgate.http.request.body_parsing import RawFields, file_too_large
@@ -42,13 +44,22 @@ MIN_LINE_BYTES = 20  # of a table; to estimate how many lines it has
     error_statuses=(404,),
 )
 async def assignment_table(
-    uid: str, caller: Caller, language: Language, authorizer: AssetAuthorizer, store: AssignmentStore
+    uid: str,
+    context: HandlerContext,
+    language: Language,
+    authorizer: AssetAuthorizer,
+    store: AssignmentStore,
+    assets: AssetStore,
 ) -> Response:
-    grants = await store.load_visible(await authorizer.authorize(uid, caller), caller)
+    caller = context.logged_caller
+    asset = await authorizer.authorize(uid, caller)
+    grants = await store.load_visible(asset, caller)
     table = await run_by_cost(grants.cost, _encode_table, grants, caller)
+    name = await store.get_asset_name(uid)
+    await assets.count_download(caller, asset, name)
     headers = [
         (b"content-type", Format.CSV.content_type),
-        _attachment(await store.get_asset_name(uid), now().date(), language),
+        _attachment(name, now().date(), language),
         API_CSP,
         NO_STORE,
     ]

@@ -1,0 +1,33 @@
+"""Entries of the log about assets. The words for actions are KoboToolbox's."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Row
+
+from fieldgate.db.log import PROJECT, LogEntry, LogObject
+
+
+def creation_entry(uid: str, name: str, owner_id: int, asset_type: str) -> LogEntry:
+    asset = LogObject("asset", uid, name, owner_id)
+    return LogEntry(log_type=PROJECT, action="create", object=asset, details={"asset_type": asset_type})
+
+
+def export_entry(uid: str, name: str, owner_id: int) -> LogEntry:
+    return LogEntry(log_type=PROJECT, action="export", object=LogObject("asset", uid, name, owner_id))
+
+
+def asset_entry(action: str, asset: Row[Any], **details: Any) -> LogEntry:
+    logged = LogObject("asset", asset.uid, asset.name, asset.owner_id)
+    return LogEntry(log_type=PROJECT, action=action, object=logged, details=details)
+
+
+def change_entries(asset: Row[Any], changes: Mapping[str, Any]) -> list[LogEntry]:
+    """Entries about a new name and new settings. Of settings, only the names are logged: values can be long."""
+    entries = []
+    if (name := changes.get("name", asset.name)) != asset.name:
+        entries.append(asset_entry("update-name", asset, name={"old": asset.name, "new": name}))
+    settings = changes.get("settings", asset.settings)
+    if changed := [key for key, value in settings.items() if key not in asset.settings or asset.settings[key] != value]:
+        entries.append(asset_entry("update-settings", asset, settings=sorted(changed)))
+    return entries
