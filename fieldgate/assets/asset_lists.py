@@ -32,7 +32,6 @@ from fieldgate.accounts.store import TOPIC as ACCOUNTS_TOPIC
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets import visibility_sql
 from fieldgate.assets.authorization import effective_user_id
-from fieldgate.assets.search_query import SearchExpression
 from fieldgate.assets.search_sql import SearchCompiler
 from fieldgate.assets.store import TOPIC, is_newest_version
 from fieldgate.assets.tables import assets, assignments, has_not_ended, versions
@@ -40,6 +39,7 @@ from fieldgate.cache import BoundedCache
 from fieldgate.db import Database, PreparedQuery, in_bound_list
 from fieldgate.db.data_versions import timed_version
 from fieldgate.db.tables import topic_versions
+from fieldgate.http.search_grammar import SearchExpression
 from fieldgate.identity import Caller
 from fieldgate.pagination import PageRequest
 

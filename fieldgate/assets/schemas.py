@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from fieldgate.assets.search_query import MAX_SEARCH_CHARS, check_search
+from fieldgate.assets.search_query import check_search
 from fieldgate.http.links import Link
+from fieldgate.http.search_grammar import MAX_SEARCH_CHARS
 from fieldgate.permissions.schemas import PartialRecord
 
 ASSETS_PATH = "/api/v2/assets/"

@@ -1,28 +1,10 @@
-"""The search expression `q` of a list of assets, and its parser.
-
-    parse_search('asset_type:survey AND (water OR NOT tags:"old form")')
-
-Terms are a word, a phrase in quotes, or field:value. Terms next to each other must all match, as with AND. NOT binds
-tighter than AND, and AND tighter than OR. Operators are upper case. Quotes and parentheses inside a word belong to it.
-"""
+"""The search `q` of a list of assets: its fields. `http/search_grammar.py` has the grammar."""
 
 import re
-from datetime import datetime
-from typing import NamedTuple
 
-import msgspec
+from fieldgate.http.search_grammar import SearchExpression, SearchFields, parse_expression, time_fields
 
-from fieldgate.http.request.validation import expected_message, parse_timestamp
-from fieldgate.i18n.messages import Message, PluralMessage
-
-MAX_SEARCH_CHARS = 1000
-MAX_SEARCH_TERMS = 20
-MAX_SEARCH_DEPTH = 10  # parentheses
-
-# Fields with a time: `date_modified__gte:2026-11-15`.
-TIME_FIELDS = tuple(
-    f"{name}__{comparison}" for name in ("date_created", "date_modified") for comparison in ("gt", "gte", "lt", "lte")
-)
+TIME_FIELDS = time_fields("date_created", "date_modified")
 # `__` separates what KoboToolbox separates so; a few of its names mean the same here.
 SEARCH_FIELDS = (
     "asset_type",
@@ -44,223 +26,14 @@ _OTHER_FIELDS = re.compile(
     r"(?:_deployment_status|(?:asset_type|created_by|date_created|date_deployed|date_modified|last_modified_by|name|"
     r"owner__(?:email|extra_details|username)|parent|pk|settings|summary|tags|uid)(?:\[\])?(?:__[A-Za-z0-9_\[\]-]+)?)"
 )
-_OPERATORS = ("AND", "OR", "NOT")
-_SPACE = re.compile(r"\s*")
-_PHRASE = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
-# An apostrophe starts a phrase only if another one ends it: `'Asir` is a word.
-_APOSTROPHE_PHRASE = re.compile(r"'((?:[^'\\]|\\.)*)'(?=[\s)]|\Z)", re.DOTALL)
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_\[\]-]*):")
-
-
-class SearchTerm(msgspec.Struct, frozen=True):
-    """A word or phrase to find in names, or a value that a field must have."""
-
-    value: str
-    field: str = ""
-
-
-class SearchNot(msgspec.Struct, frozen=True):
-    operand: "SearchExpression"
-
-
-class SearchAnd(msgspec.Struct, frozen=True):
-    operands: "tuple[SearchExpression, ...]"
-
-
-class SearchOr(msgspec.Struct, frozen=True):
-    operands: "tuple[SearchExpression, ...]"
-
-
-SearchExpression = SearchTerm | SearchNot | SearchAnd | SearchOr
-
-
-class SearchSyntaxError(ValueError):
-    """A search that cannot be parsed, with a message for the caller."""
-
-
-class _Token(NamedTuple):
-    position: int  # of its first character, from 0
-    text: str  # an operator or parenthesis; "" for a term and at the end
-    term: SearchTerm | None = None
+_FIELDS = SearchFields(SEARCH_FIELDS, frozenset(TIME_FIELDS), frozenset({"pk"}), _OTHER_FIELDS)
 
 
 def parse_search(text: str) -> SearchExpression | None:
     """Parse a search; None if it is blank. Raise `SearchSyntaxError`."""
-    tokens = _tokenize(text)
-    if len(tokens) == 1:
-        return None
-    parser = _Parser(tokens)
-    expression = parser.parse_or(depth=0)
-    if parser.current.text:
-        raise _unexpected(parser.current)
-    return expression
+    return parse_expression(text, _FIELDS)
 
 
 def check_search(text: str) -> None:
     """Raise `SearchSyntaxError` if the search cannot be parsed."""
     parse_search(text)
-
-
-class _Parser:
-    """Recursive descent; `MAX_SEARCH_DEPTH` bounds the recursion."""
-
-    def __init__(self, tokens: list[_Token]) -> None:
-        self._tokens = tokens
-        self._index = 0
-
-    @property
-    def current(self) -> _Token:
-        return self._tokens[self._index]
-
-    def parse_or(self, depth: int) -> SearchExpression:
-        operands = [self._parse_and(depth)]
-        while self.current.text == "OR":
-            self._index += 1
-            operands.append(self._parse_and(depth))
-        return SearchOr(tuple(operands)) if len(operands) > 1 else operands[0]
-
-    def _parse_and(self, depth: int) -> SearchExpression:
-        operands = [self._parse_not(depth)]
-        while self.current.term is not None or self.current.text in ("AND", "NOT", "("):
-            if self.current.text == "AND":
-                self._index += 1
-            operands.append(self._parse_not(depth))
-        return SearchAnd(tuple(operands)) if len(operands) > 1 else operands[0]
-
-    def _parse_not(self, depth: int) -> SearchExpression:
-        is_negated = False
-        while self.current.text == "NOT":
-            self._index += 1
-            is_negated = not is_negated
-        operand = self._parse_operand(depth)
-        return SearchNot(operand) if is_negated else operand
-
-    def _parse_operand(self, depth: int) -> SearchExpression:
-        token = self.current
-        if token.term is not None:
-            self._index += 1
-            return token.term
-        if token.text != "(":
-            raise _unexpected(token)
-        if depth == MAX_SEARCH_DEPTH:
-            raise SearchSyntaxError(
-                PluralMessage(
-                    "Parentheses can be nested at most {count} level deep.",
-                    "Parentheses can be nested at most {count} levels deep.",
-                    MAX_SEARCH_DEPTH,
-                )
-            )
-        self._index += 1
-        expression = self.parse_or(depth + 1)
-        if self.current.text != ")":
-            raise SearchSyntaxError(
-                Message("The parenthesis at character {position} is not closed.", position=token.position + 1)
-            )
-        self._index += 1
-        return expression
-
-
-def _tokenize(text: str) -> list[_Token]:
-    """Split a search into tokens. The last one marks the end."""
-    tokens: list[_Token] = []
-    terms = 0
-    position = _skip_space(text, 0)
-    while position < len(text):
-        if text[position] in "()":
-            token, position = _Token(position, text[position]), position + 1
-        else:
-            token, position = _read_word(text, position)
-        tokens.append(token)
-        terms += token.term is not None
-        if terms > MAX_SEARCH_TERMS:
-            raise SearchSyntaxError(
-                PluralMessage("Enter at most {count} word.", "Enter at most {count} words.", MAX_SEARCH_TERMS)
-            )
-        position = _skip_space(text, position)
-    tokens.append(_Token(len(text), ""))
-    return tokens
-
-
-def _skip_space(text: str, position: int) -> int:
-    found = _SPACE.match(text, position)
-    return found.end() if found else position
-
-
-def _read_word(text: str, start: int) -> tuple[_Token, int]:
-    """Read a term or an operator. Return it and the position after it."""
-    named = _FIELD.match(text, start)
-    field, position = (named[1], named.end()) if named else ("", start)
-    phrase = _read_phrase(text, position)
-    value, end = phrase or _read_plain(text, position)
-    if not field and phrase is None and value in _OPERATORS:
-        return _Token(start, value), end
-    if field and field not in SEARCH_FIELDS and not _OTHER_FIELDS.fullmatch(field):
-        raise SearchSyntaxError(
-            Message(
-                "There is no search field {field}. Fields: {fields}. Put text that contains a colon in quotes.",
-                field=field[:60],
-                fields=", ".join(SEARCH_FIELDS),
-            )
-        )
-    if phrase is None and (not value or value.startswith("(")):  # `field:` alone, or `field:(`
-        raise _missing(position)
-    _check_value(field, value)
-    return _Token(start, "", SearchTerm(value, field)), end
-
-
-def _check_value(field: str, value: str) -> None:
-    kind = datetime if field in TIME_FIELDS else int if field == "pk" else None
-    try:
-        if kind is datetime:
-            parse_timestamp(value)
-        elif kind is int and not re.fullmatch("[0-9]{1,18}", value):
-            raise ValueError(value)
-    except ValueError:
-        raise SearchSyntaxError(
-            Message("“{value}” is not valid. {expected}", value=value[:40], expected=expected_message(kind))
-        ) from None
-
-
-def _read_phrase(text: str, start: int) -> tuple[str, int] | None:
-    """Read a phrase in quotes; None if there is none."""
-    found = (_PHRASE if text.startswith('"', start) else _APOSTROPHE_PHRASE).match(text, start)
-    if found:
-        return _ESCAPE.sub(r"\1", found[1]), found.end()
-    if text.startswith('"', start):
-        raise SearchSyntaxError(Message("The quote at character {position} is not closed.", position=start + 1))
-    return None
-
-
-def _read_plain(text: str, start: int) -> tuple[str, int]:
-    """Read up to a space, or a closing parenthesis that was not opened in between."""
-    opened, position = 0, start
-    while position < len(text) and not text[position].isspace():
-        if text[position] == "(" and text[start:position] in _OPERATORS:  # as in `NOT(a)`
-            break
-        opened += (text[position] == "(") - (text[position] == ")")
-        if opened < 0:
-            break
-        position += 1
-    return text[start:position], position
-
-
-def _unexpected(token: _Token) -> SearchSyntaxError:
-    if not token.text:
-        return _missing(token.position)
-    return SearchSyntaxError(
-        Message(
-            "Unexpected {found} at character {position}. To search for it, put it in quotes.",
-            found=token.text,
-            position=token.position + 1,
-        )
-    )
-
-
-def _missing(position: int) -> SearchSyntaxError:
-    return SearchSyntaxError(
-        Message(
-            "Something is missing at character {position}: a word, a phrase in quotes, or a value.",
-            position=position + 1,
-        )
-    )

@@ -1,6 +1,5 @@
 """A search expression in SQL, as far as the caller can see: what is hidden in a record is not found either."""
 
-import operator
 from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, String, and_, cast, column, exists, false, func, not_, or_, select
@@ -8,24 +7,16 @@ from sqlalchemy import BigInteger, ColumnElement, String, and_, cast, column, ex
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import users
 from fieldgate.assets.authorization import effective_user_id
-from fieldgate.assets.search_query import (
-    SEARCH_FIELDS,
-    TIME_FIELDS,
-    SearchAnd,
-    SearchExpression,
-    SearchNot,
-    SearchOr,
-    SearchTerm,
-)
+from fieldgate.assets.search_query import SEARCH_FIELDS, TIME_FIELDS
 from fieldgate.assets.store import name_key
 from fieldgate.assets.tables import assets
 from fieldgate.assets.visibility_sql import collection_is_visible
 from fieldgate.http.request.validation import parse_timestamp
+from fieldgate.http.search_grammar import COMPARISONS, SearchAnd, SearchExpression, SearchNot, SearchOr, SearchTerm
 from fieldgate.identity import Caller
 
 NULL = "null"  # as a value: `parent:null`
 _TIME_COLUMNS = {"date_created": assets.c.created_at, "date_modified": assets.c.modified_at}
-_COMPARISONS = {"gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le}
 
 
 class SearchCompiler:
@@ -49,7 +40,7 @@ class SearchCompiler:
     def _compile_term(self, field: str, value: str) -> ColumnElement[bool]:
         if field in TIME_FIELDS:
             name, _, comparison = field.rpartition("__")
-            found: ColumnElement[bool] = _COMPARISONS[comparison](_TIME_COLUMNS[name], parse_timestamp(value))
+            found: ColumnElement[bool] = COMPARISONS[comparison](_TIME_COLUMNS[name], parse_timestamp(value))
             return found
         if field and field not in SEARCH_FIELDS:  # one of KoboToolbox that no asset has here
             return false()

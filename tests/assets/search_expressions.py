@@ -7,16 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fieldgate.assets.search_query import (
-    MAX_SEARCH_TERMS,
-    SEARCH_FIELDS,
-    TIME_FIELDS,
-    SearchAnd,
-    SearchExpression,
-    SearchNot,
-    SearchOr,
-    SearchTerm,
-)
+from fieldgate.assets.search_query import SEARCH_FIELDS, TIME_FIELDS
+from fieldgate.http.search_grammar import MAX_SEARCH_TERMS, SearchAnd, SearchExpression, SearchNot, SearchOr, SearchTerm
 
 
 def count_terms(expression: SearchExpression) -> int:

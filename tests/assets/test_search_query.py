@@ -4,16 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.assets.search_query import (
+from fieldgate.assets.search_query import SEARCH_FIELDS, parse_search
+from fieldgate.http.search_grammar import (
     MAX_SEARCH_TERMS,
-    SEARCH_FIELDS,
     SearchAnd,
     SearchExpression,
     SearchNot,
     SearchOr,
     SearchSyntaxError,
     SearchTerm,
-    parse_search,
 )
 from fieldgate.i18n.messages import Message
 from tests.assets.search_expressions import count_terms, expressions, to_text

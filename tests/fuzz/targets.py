@@ -15,7 +15,7 @@ import httpx
 import msgspec
 
 from fieldgate.app import operations
-from fieldgate.assets.search_query import SearchSyntaxError, parse_search
+from fieldgate.assets.search_query import parse_search
 from fieldgate.assets.sharing import csv_table
 from fieldgate.assets.sharing.grant_parsing import ErrorCollector, parse_assignments
 from fieldgate.errors import Problem, ValidationError
@@ -29,6 +29,7 @@ from fieldgate.http.request.authentication import SESSION_COOKIE, authenticate
 from fieldgate.http.request.hosts import FORWARDED_HEADERS, BaseURL, HostPolicy
 from fieldgate.http.request.request_body import IncomingBody
 from fieldgate.http.request_parsing import RequestHead, parse_request
+from fieldgate.http.search_grammar import SearchSyntaxError
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import User
 from fieldgate.imports.fetch.public_addresses import is_public, resolve_host
