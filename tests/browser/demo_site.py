@@ -162,6 +162,10 @@ def _create_forms(site: DemoSite) -> None:
     site.send(USER, "PATCH", site.paths["other_form"], json={"parent": f"/api/v2/assets/{collection}/"})
     empty = site.send(USER, "POST", "/api/v2/assets/", json={"name": "Draft", "asset_type": "empty"})["uid"]
     site.paths["empty_form"] = f"/api/v2/assets/{empty}/"
+    deleted = site.send(USER, "POST", "/api/v2/assets/", json={"name": texts.form, "asset_type": "collection"})["uid"]
+    site.send(USER, "POST", "/api/v2/assets/", json={"name": "Draft", "parent": f"/api/v2/assets/{deleted}/"})
+    payload = {"action": "delete", "asset_uids": [deleted]}
+    site.send(USER, "POST", "/api/v2/assets/bulk/", json={"payload": payload})
 
 
 def create_large_form(site: DemoSite) -> None:

@@ -11,12 +11,13 @@ from fieldgate.web.pages import (
     permissions,
     reference,
     sharing,
+    trash,
     users,
     versions,
 )
 
 _MODULES = (
-    account, assets, event_detail, events, home, imports, permissions, reference, sharing, users, versions,
+    account, assets, event_detail, events, home, imports, permissions, reference, sharing, trash, users, versions,
 )  # fmt: skip
 
 PAGES: dict[str, PageView] = {name: view for module in _MODULES for name, view in module.PAGES.items()}

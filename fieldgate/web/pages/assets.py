@@ -28,12 +28,13 @@ from fieldgate.web.pages.form_preview import (
     language_names,
     load_questions,
     local_path,
+    shown_name,
 )
+from fieldgate.web.pages.trash import TRASH_PATH
 
 VERSIONS_SHOWN = 5
 CHILDREN_SHOWN = 100
 WARNINGS_SHOWN = 20
-_NAME_SHOWN_CHARS = 100  # of a name in a message
 
 _UNDO = Message("Undo")
 _ORDERINGS = {
@@ -104,7 +105,7 @@ async def rename(form: SubmittedForm, api: InternalAPI) -> FormResult:
     if response.is_error:
         return FormErrors.from_response(response, {"name": "name"})
     undo = Undo(translate(_UNDO, form.language), form.path, "rename", {"name": before["name"]})
-    message = Message("The name is now “{name}”.", name=_shown(response.body["name"]))
+    message = Message("The name is now “{name}”.", name=shown_name(response.body["name"]))
     return Redirect(form.path, message, undo if before["name"] else None)
 
 
@@ -123,7 +124,7 @@ async def create_collection(form: SubmittedForm, api: InternalAPI) -> FormResult
     response = await api.send("POST", ASSETS_PATH, json={"asset_type": "collection", "name": name})
     if response.is_error:
         return FormErrors.from_response(response, {"name": "name"})
-    return _created(form, response, Message("The collection “{name}” was created.", name=_shown(name)))
+    return _created(form, response, Message("The collection “{name}” was created.", name=shown_name(name)))
 
 
 async def publish(form: SubmittedForm, api: InternalAPI) -> FormResult:
@@ -150,7 +151,7 @@ async def archive(form: SubmittedForm, api: InternalAPI) -> FormResult:
 
 
 async def delete(form: SubmittedForm, api: InternalAPI) -> FormResult:
-    """The first time, ask. It cannot be undone."""
+    """The first time, ask."""
     preview = await api.send("DELETE", form.path, query={"dry_run": "true"})
     if preview.is_error:
         return FormErrors.from_response(preview)
@@ -160,13 +161,15 @@ async def delete(form: SubmittedForm, api: InternalAPI) -> FormResult:
     response = await api.send("DELETE", form.path)
     if response.is_error:
         return FormErrors.from_response(response)
-    return Redirect(ASSETS_PATH, _deletion_message(asset, preview.body["kept"], form.language))
+    undo = Undo(translate(_UNDO, form.language), TRASH_PATH, "restore", {"uid": asset["uid"]})
+    message = _deletion_message(asset, preview.body["kept"], form.language)
+    return Redirect(ASSETS_PATH, message, undo if preview.body["trash_days"] else None)
 
 
 def _deletion_message(asset: Mapping[str, Any], kept: Sequence[Mapping[str, Any]], language: Language) -> Message:
-    name = _shown(asset["name"])
+    name = shown_name(asset["name"])
     if asset["asset_type"] != "collection":
-        return Message("“{name}” was deleted with all its versions.", name=name)
+        return Message("“{name}” was deleted.", name=name)
     if not kept:
         return Message("The collection “{name}” and everything in it was deleted.", name=name)
     without_name = translate(Message("Without a name"), language)
@@ -183,10 +186,6 @@ def _created(form: SubmittedForm, response: APIResponse, message: Message) -> Re
     path = f"{ASSETS_PATH}{response.body['uid']}/"
     undo = Undo(translate(_UNDO, form.language), path, "delete", {"confirm": "yes"})
     return Redirect(path, message, undo)
-
-
-def _shown(name: str) -> str:
-    return name if len(name) <= _NAME_SHOWN_CHARS else f"{name[:_NAME_SHOWN_CHARS]}…"
 
 
 PAGES: dict[str, PageView] = {

@@ -25,6 +25,7 @@ CHOICES_OF_A_LIST = 50
 _MAX_OFFSET = 10**9
 
 ASSETS_PATH = "/api/v2/assets/"
+_NAME_SHOWN_CHARS = 100  # of a name in a message
 TYPE_LABELS = {
     "survey": Message("Form"),
     "template": Message("Template"),
@@ -71,6 +72,11 @@ def offer_forms(assets: Iterable[Mapping[str, Any]], language: Language) -> list
 def _isolated(text: str) -> str:
     """A text whose direction does not change that of the line. Options cannot have elements."""
     return f"\u2068{text}\u2069"
+
+
+def shown_name(name: str) -> str:
+    """A name in a message."""
+    return name if len(name) <= _NAME_SHOWN_CHARS else f"{name[:_NAME_SHOWN_CHARS]}…"
 
 
 def local_path(page: Page, url: str) -> str:

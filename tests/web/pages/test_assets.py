@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Service
+from tests.conftest import Service, StartService
 from tests.web.page_client import PageClient, visible_text
 from tests.web.pages.asset_world import CONTENT, AssetWorld
 
 LIST = "/api/v2/assets/"
+TRASH_PATH = f"{LIST}deleted/"
 ATTACK = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script>"
 
 
@@ -197,12 +198,62 @@ async def test_delete_asks_first(world: AssetWorld) -> None:
     asked = await client.submit(path, "delete")
     assert asked.status_code == 200
     assert "Delete “Household survey”?" in visible_text(asked.text)
-    assert "its 1 version will be deleted for everybody" in visible_text(asked.text)
+    assert "its 1 version will be deleted for everybody. You can restore it for 30 days." in visible_text(asked.text)
     assert (await client.get(path)).status_code == 200
     page = await client.submit_and_follow(path, "delete", {"confirm": "yes"})
     assert page.request.url.path == LIST
-    assert "“Household survey” was deleted with all its versions." in visible_text(page.text)
+    assert "“Household survey” was deleted." in visible_text(page.text)
     assert (await client.get(path)).status_code == 404
+
+
+async def test_undo_deleting(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner, name="Roofs & <walls>")
+    await world.share(owner, path, "AnonymousUser")
+    page = await client.submit_and_follow(path, "delete", {"confirm": "yes"})
+    undo = page.text.split('class="notice"')[1].split("</form>")[0]
+    assert f'action="{TRASH_PATH}?form=restore"' in undo
+    uid = path.removesuffix("/").rsplit("/", 1)[1]
+    assert f'name="uid" value="{uid}"' in undo
+    back = await client.submit_and_follow(TRASH_PATH, "restore", {"uid": uid})
+    assert back.request.url.path == path
+    assert "“Roofs & <walls>” is restored." in visible_text(back.text)
+    assert "Everybody with the link" in back.text
+
+
+async def test_deleted_forms(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    _, stranger = await world.user()
+    _, by_boss = await world.user(f"boss-{owner}", is_superuser=True)
+    assert "No form was deleted lately." in (await client.get(TRASH_PATH)).text
+    assert f'href="{TRASH_PATH}"' in (await client.get(LIST)).text
+    paths = [await world.create(owner, name=name) for name in ("Roofs & <walls>", "")]
+    await client.submit_and_follow(paths[0], "delete", {"confirm": "yes"})
+    await by_boss.submit_and_follow(paths[1], "delete", {"confirm": "yes"})
+    page = (await client.get(TRASH_PATH)).text
+    text = visible_text(page)
+    assert "Roofs & <walls>" in text
+    assert "<walls>" not in page
+    assert ("Without a name" in text, f"boss-{owner}" in text, text.count("30 days")) == (True, True, 2)
+    assert "Without a name" not in visible_text((await stranger.get(TRASH_PATH)).text)
+    uid = paths[1].removesuffix("/").rsplit("/", 1)[1]
+    for each in (uid, "nothing", f"../{uid}", f"{uid}/undelete/?", ""):
+        refused = await stranger.submit(TRASH_PATH, "restore", {"uid": each})
+        assert refused.status_code == 400, each
+    assert (await client.get(paths[1])).status_code == 404
+    assert (await client.submit_and_follow(TRASH_PATH, "restore", {"uid": uid})).request.url.path == paths[1]
+    assert (await PageClient(world.service).get(TRASH_PATH)).status_code == 401
+
+
+async def test_without_a_trash_deleting_cannot_be_undone(start: StartService) -> None:
+    async with start(trash_days=0) as service:
+        world = AssetWorld(service)
+        owner, client = await world.user()
+        path = await world.create(owner)
+        assert "This cannot be undone." in (await client.submit(path, "delete")).text
+        page = await client.submit_and_follow(path, "delete", {"confirm": "yes"})
+        assert "“Household survey” was deleted." in visible_text(page.text)
+        assert "Undo" not in page.text
 
 
 async def test_a_collection_shows_what_is_in_it(world: AssetWorld) -> None:
