@@ -147,7 +147,7 @@ def _show_what_if(
     after = {codename(url) for url in record["result"]} if record else set()
     effects: dict[str, list[ShownEffect]] = {}
     for each in record["effects"] if record else ():
-        effects.setdefault(codename(each["permission"]), []).append(show_effect(each))
+        effects.setdefault(codename(each["permission"]), []).append(show_effect(each, language))
     offered = rules.assignable(known_type) | (chosen.keys() & BY_CODENAME.keys())
     rows = [
         {
@@ -210,7 +210,7 @@ async def load_effects(page: Page, api: InternalAPI) -> dict[str, Any]:  # noqa:
         "label": short_label(name, asset_type, page.language),
         "codename": name,
         "held": permission_links(map(codename, page.record["held"]), page.language, asset_type),
-        "effects": [show_effect(each) for each in page.record["effects"]],
+        "effects": [show_effect(each, page.language) for each in page.record["effects"]],
         "result": permission_links(map(codename, page.record["result"]), page.language, asset_type),
     }
 

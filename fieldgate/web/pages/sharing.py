@@ -8,11 +8,13 @@ import msgspec
 
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL, implied
 from fieldgate.permissions.labels import short_label
 from fieldgate.permissions.sentences import describe_submissions
 from fieldgate.permissions.submission_filters import PARTIALLY_GRANTABLE
+from fieldgate.web.formatting import Formatter
 from fieldgate.web.page_views import FormKey, FormState, Page, PageForm, PageView
 from fieldgate.web.pages import sharing_forms
 from fieldgate.web.pages.form_preview import offer_forms
@@ -59,6 +61,8 @@ class ShareForm(msgspec.Struct, frozen=True, kw_only=True):
     choices: tuple[str, ...]  # from which it follows what is ticked; see `ticked_permissions`
     boxes: list[PermissionBox]
     filter_fields: FilterFields
+    until: str  # a day; empty if there is no end, or several
+    end: str  # the time on that day
     partial_actions: list[tuple[str, str]]  # codenames and labels
     preview: ShownChange | None
     is_preview: bool
@@ -168,7 +172,8 @@ def _share_form(form: FormState | None, changed: str, state: SharingState, langu
         return _make_form("share", "", (), (), FilterFields(), state, language)
     # What somebody has counts as chosen: it stays when a permission that implies it is unticked.
     held = tuple(each for each in state.asset.assignable if each in person.permissions)
-    return _make_form("change", person.username, held, held, from_filters(person.filters), state, language)
+    fields, end = from_filters(person.filters), person.common_end
+    return _make_form("change", person.username, held, held, fields, state, language, end)
 
 
 def _form_again(form: FormState, state: SharingState, language: Language) -> ShareForm:
@@ -179,7 +184,7 @@ def _form_again(form: FormState, state: SharingState, language: Language) -> Sha
     ticked = dict.fromkeys(form.get_all("permissions"))
     choices = update_choices(form.get("choices").split(), ticked, state.asset.asset_type)
     chosen = [each for each in choices if each in ticked]
-    shown = _make_form(form.name, name, choices, chosen, read_fields(form), state, language)
+    shown = _make_form(form.name, name, choices, chosen, read_fields(form), state, language, form.get("end"))
     return msgspec.structs.replace(shown, preview=changes[0] if changes else None, is_preview=record is not None)
 
 
@@ -191,6 +196,7 @@ def _make_form(
     fields: FilterFields,
     state: SharingState,
     language: Language,
+    end: str = "",
 ) -> ShareForm:
     asset_type = state.asset.asset_type
     known = [each for each in chosen if each in BY_CODENAME]
@@ -225,6 +231,8 @@ def _make_form(
         choices=tuple(each for each in choices if each in offered),
         boxes=[box(each) for each in offered],
         filter_fields=fields,
+        until=end[:10],
+        end=end,
         partial_actions=[(each, short_label(each, asset_type, language)) for each in PARTIALLY_GRANTABLE],
         preview=None,
         is_preview=False,
@@ -266,13 +274,20 @@ def _explain_permission(record: Mapping[str, Any], asset_type: str, language: La
         "label": record["label"],
         "is_allowed": record["allowed"],
         "is_partial": not record["allowed"] and "partial" in [each["rule"] for each in record["rules"]],
-        "reasons": list(dict.fromkeys(each["why"] for each in record["rules"])),
+        "reasons": list(dict.fromkeys(_rule_text(each, language) for each in record["rules"])),
         "submissions": [
             (short_label(codename(each["url"]), asset_type, language), describe_submissions(each["filters"], language))
             for each in record.get("partial_permissions", ())
         ],
         "needs": [each["why"] for each in record["needs"]],
     }
+
+
+def _rule_text(rule: Mapping[str, Any], language: Language) -> str:
+    if "expires_at" not in rule:
+        return str(rule["why"])
+    end = Formatter(language).date(rule["expires_at"])
+    return f"{rule['why']} {translate(Message('Ends on {date}.', date=end), language)}"
 
 
 PAGES: dict[str, PageView] = {

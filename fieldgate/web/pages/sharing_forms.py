@@ -126,6 +126,9 @@ async def _set_permissions(form: SubmittedForm, api: InternalAPI, *, is_change: 
     if errors or isinstance(partials, Message):
         return FormErrors(errors)
     body: dict[str, Any] = {"permissions": chosen, **({"partial_permissions": partials} if partials else {})}
+    until, end = form.get("until"), form.get("end")
+    if until or end:  # `end` is the time that the form showed as a day: it stays if the day does
+        body["expires_at"] = end if until == end[:10] else until or None
     # Without a script, boxes may look different once others were ticked or unticked: show that before it is saved.
     is_outdated = bool(shown) and ticked_permissions(shown, state.asset.asset_type) != frozenset(ticked)
     is_preview = is_outdated or form.get("do") != "share"
@@ -171,7 +174,7 @@ async def _share_errors(
 def _form_field(field: str) -> str:
     if field.startswith("partial_permissions"):
         return "partial_people"
-    return {"user": "user", "users": "user", "permissions": "permissions"}.get(field, "")
+    return {"user": "user", "users": "user", "permissions": "permissions", "expires_at": "until"}.get(field, "")
 
 
 async def _suggestions(name: str, state: SharingState, form: SubmittedForm, api: InternalAPI) -> list[str]:
@@ -216,10 +219,23 @@ async def restore(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Undo: give somebody exactly the permissions of before."""
     state = await load_state(form.path_values["uid"], form.language, api)
     name = form.get("user")
-    body: dict[str, Any] = {"user": name, "permissions": reduce_permissions(form.get_all("permissions"))}
+    held, ends = form.get_all("permissions"), _decode_object(form.get("ends"))
+    groups: dict[str | None, list[str]] = {}
+    for each in held:
+        groups.setdefault(ends.get(each), []).append(each)
+    times = sorted(groups, key=lambda time: (time is None, time or ""))
+    body: dict[str, Any] = {"user": name, "permissions": reduce_permissions(held)}
+    body |= {"expires_at": times[0]} if times else {}
     if filters := _decode_object(form.get("filters")):
         body["partial_permissions"] = [{"url": each, "filters": given} for each, given in filters.items()]
     response = await api.send("PATCH", f"{state.asset.path}bulk/", json=body)
+    partials = body.get("partial_permissions")
+    for time in times[1:]:  # everything ends with the first; then what ends later does
+        if response.is_error:
+            break
+        batch = {"assets": [state.asset.uid], "users": [name], "permissions": groups[time], "expires_at": time}
+        batch |= {"partial_permissions": partials} if PARTIAL in groups[time] else {}
+        response = await api.send("POST", BATCH_ADD_PATH, json=batch)
     if response.is_error:
         return FormErrors.from_response(response)
     message = Message("Undone. {name}: the same access as before.", name=sentence_name(name, form.language))
@@ -232,6 +248,8 @@ def _restore(name: str, person: SharedWith | None, state: SharingState, language
         fields["permissions"] = sorted(person.permissions)
         if person.filters:
             fields["filters"] = msgspec.json.encode(person.filters).decode()
+        if person.ends:
+            fields["ends"] = msgspec.json.encode(person.ends).decode()
     return Undo(translate(Message("Undo"), language), state.asset.path, "restore", fields)
 
 
@@ -330,11 +348,17 @@ class _Before(msgspec.Struct, frozen=True, array_like=True):
     user: str
     permissions: list[str]
     filters: dict[str, list[dict[str, Any]]] = {}
+    ends: dict[str, str] = {}
 
     def assignments(self) -> list[dict[str, Any]]:
         partials = [{"url": each, "filters": given} for each, given in self.filters.items()]
         return [
-            {"user": self.user, "permission": each, **({"partial_permissions": partials} if each == PARTIAL else {})}
+            {
+                "user": self.user,
+                "permission": each,
+                "expires_at": self.ends.get(each),
+                **({"partial_permissions": partials} if each == PARTIAL else {}),
+            }
             for each in self.permissions
         ]
 
@@ -343,8 +367,9 @@ def _restore_all(state: SharingState, language: Language) -> Undo:
     before = [
         _Before(
             person.username,
-            reduce_permissions(sorted(person.permissions)),
+            sorted(person.permissions) if person.ends else reduce_permissions(sorted(person.permissions)),
             {each: [dict(one) for one in given] for each, given in person.filters.items()},
+            dict(person.ends),
         )
         for person in state.people
         if not person.is_owner

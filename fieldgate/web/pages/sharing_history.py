@@ -42,7 +42,7 @@ def history_entries(
         effects = list(group)
         source = next((sources.get(asset_uid(each["source"]), "") for each in effects if "source" in each), "")
         sentence = history_sentence(username(maker), username(holder), act, effects, language)
-        shown = [show_effect(each) for each in effects]
+        shown = [show_effect(each, language) for each in effects]
         entries.append({"date": date, "sentence": sentence, "effects": shown, "source": source})
     return entries
 
@@ -70,6 +70,8 @@ def history_sentence(
         message = Message("{by} removed {user}.", **names)
     elif lost:
         message = Message("{by} took away {lost} from {user}.", **names, lost=lost)
+    elif any(each["effect"] == "ends" for each in records):
+        message = Message("{by} changed when the access of {user} ends.", **names)
     else:
         message = Message("{by} changed for which submissions {user} has permissions.", **names)
     return translate(message, language)

@@ -1,6 +1,7 @@
 """Who can use an asset, and how: the assignments of the API by person, in words. No I/O."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -13,6 +14,7 @@ from fieldgate.permissions.catalogue import PARTIAL, implied
 from fieldgate.permissions.labels import short_label
 from fieldgate.permissions.sentences import access_sentence, isolate
 from fieldgate.permissions.submission_filters import Filters
+from fieldgate.web.formatting import Formatter
 
 PUBLIC_USERNAME = "AnonymousUser"
 MAX_LISTED_PEOPLE = 100  # on one page, and in one preview
@@ -92,11 +94,25 @@ class SharedWith(msgspec.Struct, frozen=True, kw_only=True):
     filters: Filters
     sentence: str
     labels: tuple[str, ...]
+    ends: Mapping[str, str]  # by permission, ISO 8601; those that never end are absent
+    shown_ends: tuple["ShownEnd", ...]
 
     @property
     def main_permission(self) -> str:
         """The strongest permission, to explain."""
         return max(self.permissions, key=lambda each: (len(implied(each)), each), default="view_asset")
+
+    @property
+    def common_end(self) -> str:
+        """When everything ends that the person has, or nothing."""
+        return self.shown_ends[0].time if self.shown_ends and not self.shown_ends[0].labels else ""
+
+
+class ShownEnd(msgspec.Struct, frozen=True):
+    """When permissions of a person end. Without labels it is for all of them."""
+
+    time: str
+    labels: tuple[str, ...]
 
 
 def display_name(name: str, language: Language) -> str:
@@ -124,6 +140,7 @@ def _to_person(name: str, records: Sequence[Mapping[str, Any]], asset: AssetAcce
     filters = read_filters(partial)
     is_owner = name == asset.owner
     shown = () if is_owner or "manage_asset" in held else tuple(each for each in PERMISSION_ORDER if each in held)
+    ends = _latest_ends(records)
     return SharedWith(
         username=name,
         name=display_name(name, language),
@@ -134,6 +151,31 @@ def _to_person(name: str, records: Sequence[Mapping[str, Any]], asset: AssetAcce
         filters=filters,
         sentence=access_sentence(held, filters, asset.asset_type, language, is_owner=is_owner),
         labels=tuple(short_label(each, asset.asset_type, language) for each in shown) if len(shown) > 1 else (),
+        ends=ends,
+        shown_ends=_show_ends(ends, held, asset.asset_type, language),
+    )
+
+
+def _latest_ends(records: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return when permissions end. One that is given here and by the collection ends with the later of both."""
+    ends: dict[str, str | None] = {}
+    for record in records:
+        permission, end = codename(record["permission"]), record.get("expires_at")
+        known = ends.get(permission, end)
+        ends[permission] = None if end is None or known is None else max(known, end, key=datetime.fromisoformat)
+    return {permission: end for permission, end in ends.items() if end is not None}
+
+
+def _show_ends(
+    ends: Mapping[str, str], held: Collection[str], asset_type: str, language: Language
+) -> tuple[ShownEnd, ...]:
+    if len(ends) == len(held) and len(set(ends.values())) == 1:
+        return (ShownEnd(next(iter(ends.values())), ()),)
+    times = sorted(set(ends.values()), key=datetime.fromisoformat)
+    ordered = [each for each in PERMISSION_ORDER if each in ends]
+    return tuple(
+        ShownEnd(time, tuple(short_label(each, asset_type, language) for each in ordered if ends[each] == time))
+        for time in times
     )
 
 
@@ -176,16 +218,24 @@ def show_changes(
         ShownChange(
             username=name,
             name=display_name(name, language),
-            effects=tuple(map(show_effect, changed)),
+            effects=tuple(show_effect(each, language) for each in changed),
             result=_result_sentence(results.get(name, ()), changed, known.get(name), asset, language),
         )
         for name, changed in effects.items()
     ]
 
 
-def show_effect(record: Mapping[str, Any]) -> ShownEffect:
-    kind = record["effect"]
-    return ShownEffect(_SIGNS.get(kind, "~"), kind, record["label"], record["why"])
+def show_effect(record: Mapping[str, Any], language: Language) -> ShownEffect:
+    kind, why = record["effect"], record["why"]
+    if record.get("expires_at"):
+        why = f"{why} · {until_text(record['expires_at'], language)}"
+    elif kind == "ends":
+        why = f"{why} · {translate(Message('no longer ends'), language)}"
+    return ShownEffect(_SIGNS.get(kind, "~"), kind, record["label"], why)
+
+
+def until_text(time: str, language: Language) -> str:
+    return translate(Message("until {date}", date=Formatter(language).date(time)), language)
 
 
 def _result_sentence(

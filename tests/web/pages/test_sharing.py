@@ -212,6 +212,64 @@ async def test_change_what_a_person_can_do(team: SharingTeam) -> None:
     )
 
 
+def date_field(page: str) -> tuple[str, str]:
+    """The day in the form, and the time that it stands for."""
+    day = re.search(r'name="until" type="date"[^>]* value="([^"]*)"', page)
+    return day[1] if day else "no field", re.findall(r'name="end" value="([^"]*)"', page)[0]
+
+
+async def test_access_that_ends(team: SharingTeam) -> None:
+    uid = await team.create_asset()
+    client = await browser(team, "owner")
+    given: dict[str, Any] = {"user": "ann", "permissions": ["change_asset"], "until": "2099-12-31"}
+    preview = (await client.submit(page_path(uid), "share", given)).text
+    assert "+ Gets: Edit form – chosen · until Dec 31, 2099" in text_of(preview)
+    assert date_field(preview) == ("2099-12-31", "")
+    done = (await client.submit_and_follow(page_path(uid), "share", {**given, "do": "share"})).text
+    assert re.search(r"Can edit the form .*until Dec 31, 2099 \(ends in \d+ years\)", text_of(done))
+    past = await client.submit(page_path(uid), "share", {**given, "until": "2020-01-01"})
+    assert (past.status_code, "This time is in the past." in text_of(past.text)) == (400, True)
+
+    await team.grant(uid, "ann", "change_asset", expires_at="2099-11-30T08:00:00Z")
+    page = (await client.get(f"{page_path(uid)}?change=ann")).text
+    assert date_field(page) == ("2099-11-30", "2099-11-30T08:00:00Z")
+    same = {"user": "ann", **boxes(page), "until": "2099-11-30", "end": "2099-11-30T08:00:00Z"}
+    again = await client.submit(page_path(uid), "change", same)
+    assert "Nothing will change" in text_of(again.text), "the time of that day stays"
+    endless = await client.submit_and_follow(page_path(uid), "change", {**same, "until": "", "do": "share"})
+    assert "until" not in people(endless.text)["ann"]
+    assert {each.get("expires_at") for each in await team.list_assignments(uid)} == {None}
+    await client.submit_and_follow(page_path(uid), *notice_fields(endless.text))
+    assert {each.get("expires_at") for each in await team.list_assignments(uid)} == {None, "2099-11-30T08:00:00Z"}
+
+    history = text_of((await client.get(f"{page_path(uid)}history/")).text)
+    assert "owner changed when the access of ann ends." in history
+    assert "no longer ends" in history
+    why = text_of((await client.get(f"{page_path(uid)}explain/?user=ann&permission=view_asset")).text)
+    assert "Ends on Nov 30, 2099." in why
+    url = next(each["url"] for each in await team.list_assignments(uid) if "expires_at" in each)
+    assert "Until Nov 30, 2099" in text_of((await client.get(url)).text)
+
+
+@pytest.mark.parametrize("action", ["remove", "upload"])
+async def test_undo_brings_back_different_ends(team: SharingTeam, action: str) -> None:
+    uid = await team.create_asset()
+    await team.grant(uid, "ann", "view_asset")
+    await team.grant(uid, "ann", "view_submissions", expires_at="2099-12-31")
+    await team.grant(uid, "ann", "change_asset", expires_at="2099-06-30")
+    before = [(each["user"], each["permission"], each.get("expires_at")) for each in await team.list_assignments(uid)]
+    client = await browser(team, "owner")
+    page = (await client.get(page_path(uid))).text
+    assert "Edit form until Jun 30, 2099" in text_of(page)
+    table = {"table": "user,permission\nann,view_asset", "mode": "replace", "do": "upload"}
+    fields = {"user": "ann"} if action == "remove" else table
+    done = await client.submit_and_follow(page_path(uid), action, fields)
+    assert len(await team.list_assignments(uid)) < len(before)
+    await client.submit_and_follow(page_path(uid), *notice_fields(done.text))
+    after = [(each["user"], each["permission"], each.get("expires_at")) for each in await team.list_assignments(uid)]
+    assert after == before
+
+
 async def test_remove_and_undo(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     client = await browser(team, "owner")
