@@ -84,7 +84,7 @@ class Site:
             "FIELDGATE_IMPORT_LEASE": IMPORT_LEASE,
             STABLE_SECONDS_VARIABLE: "0.1",  # many kills in a row are as many first ones
         }
-        options = ("--workers", str(self.processes))
+        options = ("--workers", str(self.processes), "--import-workers", "1")
         self._server = ServerProcess(self.folder, *options, environment=environment, port=port)
         self._server.__enter__()
 
