@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from fieldgate.accounts import admin_routes, leaving_routes, user_credentials_routes
+from fieldgate.accounts import admin_routes, leaving_routes, log_routes, user_credentials_routes
 from fieldgate.accounts import routes as account_routes
 from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.invitations import InvitationStore
 from fieldgate.accounts.leaving import AccountRemover
+from fieldgate.accounts.log_store import LogStore
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.storage_quota import StorageQuota
@@ -27,6 +28,7 @@ from fieldgate.assets.routes import (
     asset_routes,
     deployment_routes,
     form_routes,
+    history_routes,
     trash_routes,
     version_routes,
     workbook_routes,
@@ -129,6 +131,8 @@ def operations() -> tuple[Operation, ...]:
         *leaving_routes.OPERATIONS,
         *account_export_routes.OPERATIONS,
         *transfer_routes.OPERATIONS,
+        *log_routes.OPERATIONS,
+        *history_routes.OPERATIONS,
         *event_routes.OPERATIONS,
         *event_summary_routes.OPERATIONS,
         *reference_routes.OPERATIONS,
@@ -184,7 +188,7 @@ def build_app(
     overload = Overload(settings.max_requests_in_flight, settings.upload_bytes_in_flight)
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
-        passwords, InvitationStore(database), UserEditor(database, data_versions),
+        passwords, LogStore(database), InvitationStore(database), UserEditor(database, data_versions),
         AccountRemover(database, data_versions, asset_store),
         OwnershipStore(database, data_versions), admin_routes.PublicCollections(asset_store.count_public_collections),
         internal_client,

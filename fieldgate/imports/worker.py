@@ -12,6 +12,7 @@ from fieldgate.assets.store import AssetStore
 from fieldgate.assets.trash import Trash
 from fieldgate.db import Database, DataVersions, is_unavailable, now
 from fieldgate.db.database_readiness import DatabaseReadiness
+from fieldgate.db.log import purge_log
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import WORKER
 from fieldgate.imports.leases import Job, LostLease
@@ -77,6 +78,7 @@ class ImportWorker:
         self._limits = runner.SandboxLimits(settings.import_memory, settings.import_seconds)
         self._lease = timedelta(seconds=settings.import_lease)
         self._retention = timedelta(seconds=settings.import_retention)
+        self._log_days = settings.log_days
         self._stopping = asyncio.Event()
         self._database = database
         self._outages = DatabaseReadiness(database)
@@ -112,13 +114,15 @@ class ImportWorker:
         await self._data_versions.stop()
 
     async def _purge(self) -> None:
-        """Delete what is long in the trash, and old imports. A failure is logged: the next purge tries again."""
+        """Delete what is old. A failure is logged and does not delay imports: the next purge tries again."""
         try:
             await self._trash.purge(WORKER, now() - timedelta(days=self._trash.days))
             await self._store.purge(now() - self._retention)  # also files that were in the trash
+            if self._log_days:
+                await purge_log(self._database, now() - timedelta(days=self._log_days))
         except Exception as error:
             if self._outages.problem_of(error) is None:
-                log.exception("the trash or old imports could not be deleted")
+                log.exception("what is old could not be deleted")
 
     async def _wait_for_work(self, stopping: asyncio.Event, last_version: int) -> None:
         deadline = _clock() + CLAIM_INTERVAL_SECONDS

@@ -1,0 +1,229 @@
+"""The log over HTTP: who sees which entries, searches, formats, and what hostile callers try."""
+
+import asyncio
+import csv
+import io
+import json
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+from sqlalchemy import select
+
+from fieldgate.assets.tables import assets
+from fieldgate.db import now
+from fieldgate.db.log import log
+from fieldgate.imports.worker import ImportWorker
+from tests.access.permission_world import PermissionWorld
+from tests.conftest import PASSWORD, Service, StartService
+
+AUDIT, ACCESS, OWN = "/api/v2/audit-logs/", "/api/v2/access-logs/", "/api/v2/access-logs/me/"
+PROJECTS = "/api/v2/project-history-logs/"
+LISTS = (AUDIT, ACCESS, OWN, PROJECTS)
+AGENT = {"User-Agent": "Browser of Amina", "X-Forwarded-For": "6.6.6.6", "X-Request-Id": "forged"}
+
+
+class LoggedWorld:
+    """A form of amina, which bob manages and zoe views, with a history; logins of amina and bob."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.world = PermissionWorld(service)
+
+    async def set_up(self) -> None:
+        create = self.world.create_user
+        self.root = await create(username="root", is_superuser=True)
+        self.amina, self.bob, self.zoe = [await create(username=name) for name in ("amina", "bob", "zoe")]
+        created = await self.send("POST", "/api/v2/assets/", json={"name": "Survey"})
+        self.path = f"/api/v2/assets/{created.json()['uid']}/"
+        await self.send("PATCH", self.path, json={"name": "=cmd|' /C calc'!A0"})
+        for name, permission in (("bob", "manage_asset"), ("zoe", "view_asset")):
+            body = {"user": name, "permission": permission}
+            await self.send("POST", f"{self.path}permission-assignments/", json=body)
+        for name, password in (("amina", PASSWORD), ("bob", PASSWORD), ("bob", "wrong")):
+            body = {"username": name, "password": password}
+            await self.service.request("POST", "/get_auth_token", json=body, headers=AGENT)
+
+    async def send(self, method: str, path: str, **options: Any) -> httpx.Response:
+        answer = await self.service.request(method, path, headers={**self.amina.headers, **AGENT}, **options)
+        assert answer.status_code < 400, answer.text
+        return answer
+
+    async def read(self, path: str, user: str = "root", status: int = 200, **params: Any) -> Any:
+        headers = getattr(self, user).headers if user else {}
+        answer = await self.service.request("GET", path, headers=headers, params=params)
+        assert answer.status_code == status, answer.text
+        return answer.json() if answer.headers["content-type"].startswith("application/json") else answer.text
+
+    async def actions(self, path: str, user: str = "root", **params: Any) -> list[str]:
+        return [each["action"] for each in (await self.read(path, user, **params))["results"]]
+
+
+@pytest.fixture
+async def logged(start: StartService, database_url: str) -> AsyncIterator[LoggedWorld]:
+    async with start(database_url=database_url) as service:
+        world = LoggedWorld(service)
+        await world.set_up()
+        yield world
+
+
+async def test_superusers_see_everything(logged: LoggedWorld) -> None:
+    everything = await logged.read(AUDIT, limit="1000")
+    async with logged.service.database.read_transaction() as connection:
+        rows = (await connection.execute(select(log).order_by(log.c.id.desc()))).all()
+    assert everything["count"] == len(rows) == len(everything["results"])
+    shown = [(each["action"], each["log_type"], each["model_name"]) for each in everything["results"]]
+    assert shown == [(row.action, row.log_type, row.model_name) for row in rows]
+    page = await logged.read(AUDIT, limit="2", offset="1")
+    assert page["results"] == everything["results"][1:3]
+    assert await logged.actions(PROJECTS) == ["modify-user-permissions"] * 2 + ["update-name", "create"]
+    assert [(each["action"], each["username"], each["count"]) for each in (await logged.read(ACCESS))["results"]] == [
+        ("auth-failed", "bob", 1),
+        ("auth", "bob", 1),
+        ("auth", "amina", 1),
+    ]
+
+
+async def test_record_has_the_keys_of_kobotoolbox(logged: LoggedWorld) -> None:
+    given, _, renamed, created = (await logged.read(PROJECTS))["results"]
+    assert {"user", "user_uid", "username", "action", "metadata", "date_created"} == set(given)
+    assert (given["user"], given["username"]) == ("http://127.0.0.1:8000/api/v2/users/amina/", "amina")
+    assert len(given["date_created"]) == len("2026-11-15T08:30:00Z")
+    metadata = given["metadata"]
+    assert metadata["permissions"] == {"username": "zoe", "added": ["view_asset"], "removed": []}
+    assert (metadata["log_subtype"], metadata["project_owner"]) == ("permission", "amina")
+    assert (metadata["ip_address"], metadata["source"]) == ("127.0.0.1", "Browser of Amina")
+    assert renamed["metadata"]["name"] == {"old": "Survey", "new": "=cmd|' /C calc'!A0"}
+    assert (created["metadata"]["log_subtype"], created["metadata"]["asset_uid"]) == ("project", logged.path[15:-1])
+    failed = (await logged.read(ACCESS))["results"][0]
+    assert (failed["user"], failed["user_uid"], failed["metadata"]["attempted_username"]) == (None, "", "bob")
+
+
+async def test_managers_see_the_history_of_a_form_without_addresses(logged: LoggedWorld) -> None:
+    path = f"{logged.path}history/"
+    found = await logged.read(path, "bob")
+    assert found["count"] == 4
+    for each in found["results"]:
+        assert {each["metadata"][name] for name in ("ip_address", "source", "credential", "request_id")} == {None}
+    assert "127.0.0.1" not in json.dumps([each["metadata"] for each in found["results"]])
+    assert (await logged.read(path))["results"][0]["metadata"]["ip_address"] == "127.0.0.1"
+    actions = ["create", "modify-user-permissions", "update-name"]
+    assert await logged.read(f"{path}actions/", "bob") == {"actions": actions}
+    assert await logged.actions(path, "bob", q="action:update-name") == ["update-name"]
+    # Whoever does not see an address cannot search for it either.
+    await logged.read(path, "bob", 400, q="metadata__ip_address:127.0.0.1")
+    for end in ("", "actions/"):
+        await logged.read(path + end, "zoe", 403)
+        await logged.read(path + end, "", 401)
+
+
+async def test_other_people_see_their_own_logins_only(logged: LoggedWorld) -> None:
+    own = await logged.read(OWN, "bob")
+    assert [(each["username"], each["action"]) for each in own["results"]] == [("bob", "auth")]
+    assert await logged.actions(OWN, "zoe", q="username:amina OR NOT username:amina") == []
+    for path in (AUDIT, ACCESS, PROJECTS):
+        await logged.read(path, "amina", 403)
+        await logged.read(path, "amina", 403, q="username:amina")
+        await logged.read(path, "", 401)
+
+
+SEARCHES = {
+    "action:update-name": 1,
+    "action:auth OR action:auth-failed": 3,
+    "username:bob": 3,
+    "username:amina AND NOT action:auth AND log_type:project-history": 4,
+    "metadata__ip_address:127.0.0.1 action:create model_name:asset": 1,
+    "metadata__asset_uid:nothing": 0,
+    "action:create date_created__gte:2100-01-01": 0,
+    "action:update-name date_created__gt:2020-01-01 date_created__lt:2100-01-01T00:00:00Z": 1,
+    'action:"\' OR 1=1 --"': 0,
+    "action:update%": 0,
+}
+INVALID = (
+    "password_hash:x",
+    "metadata__source:x",
+    "word",
+    "date_created__gte:never",
+    "action:",
+    "(" * 11 + "a",
+    "id:\0",
+)
+
+
+async def test_search(logged: LoggedWorld) -> None:
+    for search, count in SEARCHES.items():
+        found = await logged.read(AUDIT, q=search)
+        assert (found["count"], len(found["results"])) == (count, count), search
+    for search in INVALID:
+        for path in LISTS:
+            assert list(await logged.read(path, status=400, q=search)) == ["q"]
+
+
+async def test_csv_and_ndjson(logged: LoggedWorld) -> None:
+    """Names that look like formulas are text in a spreadsheet."""
+    table = list(csv.DictReader(io.StringIO(await logged.read(PROJECTS, format="csv"))))
+    assert [row["action"] for row in table] == await logged.actions(PROJECTS)
+    renamed = table[0]
+    assert renamed["asset_name"] == "'=cmd|' /C calc'!A0"
+    assert (renamed["ip_address"], json.loads(renamed["details"])["log_subtype"]) == ("127.0.0.1", "permission")
+    lines = [json.loads(line) for line in (await logged.read(PROJECTS, format="ndjson")).splitlines()]
+    assert lines == (await logged.read(PROJECTS))["results"]
+    assert (await logged.read(ACCESS, format="csv")).count("\r\n") == 4
+
+
+async def test_nobody_changes_the_log(logged: LoggedWorld) -> None:
+    before = (await logged.read(AUDIT))["count"]
+    for path in (*LISTS, f"{logged.path}history/", f"{logged.path}history/actions/"):
+        for method in ("POST", "PUT", "PATCH", "DELETE"):
+            answer = await logged.service.request(method, path, headers=logged.root.headers, json={"action": "create"})
+            assert answer.status_code == 405, path
+    assert (await logged.read(AUDIT))["count"] == before
+
+
+FORGED = (
+    {"User-Agent": "a\tb\x7f" + "x" * 7000},
+    {"X-Forwarded-For": "1.2.3.4, 5.6.7.8"},
+    {"X-Request-Id": "' OR 1=1"},
+    {"User-Agent": "é<script>"},
+)
+
+
+async def test_headers_cannot_forge_an_entry(logged: LoggedWorld) -> None:
+    for number, forged in enumerate(FORGED):
+        headers = {**logged.amina.headers, **forged}
+        encoded = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+        body = {"name": f"Survey {number}"}
+        answer = await logged.service.client.patch(logged.path, headers=encoded, json=body)
+        assert answer.status_code == 200
+        metadata = (await logged.read(PROJECTS, limit="1"))["results"][0]["metadata"]
+        assert (metadata["ip_address"], metadata["request_id"]) == ("127.0.0.1", answer.headers["x-request-id"])
+        assert len(metadata["source"]) <= 200
+        assert metadata["source"].isprintable()
+
+
+async def test_history_outlives_users_and_forms(logged: LoggedWorld) -> None:
+    async with logged.service.database.transaction() as connection:
+        await connection.execute(assets.delete())
+    found = (await logged.read(PROJECTS, q=f"metadata__asset_uid:{logged.path[15:-1]}"))["results"]
+    assert [each["metadata"]["asset_name"] for each in found][-1] == "Survey"
+
+
+@pytest.mark.parametrize(("days", "is_kept"), [(30, False), (200, True), (0, True)])
+async def test_workers_delete_old_entries(logged: LoggedWorld, days: int, is_kept: bool) -> None:
+    database, stopping = logged.service.database, asyncio.Event()
+    async with database.transaction() as connection:
+        renamed = log.update().where(log.c.action == "update-name")
+        await connection.execute(renamed.values(made_at=now() - timedelta(days=100)))
+        # Entries are deleted from the oldest on.
+        await connection.execute(log.update().values(id=log.c.id + 1000).where(log.c.action != "update-name"))
+    settings = msgspec.structs.replace(logged.service.app.app_context.settings, log_days=days)
+
+    def stop_soon() -> None:
+        asyncio.get_running_loop().call_soon(stopping.set)
+
+    await ImportWorker(settings, database).run(stopping, stop_soon)
+    assert await logged.actions(AUDIT, q="action:update-name") == ["update-name"] * is_kept
+    assert len(await logged.actions(AUDIT, q="action:create model_name:asset")) == 1
