@@ -17,6 +17,7 @@ from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.http.search_grammar import MAX_SEARCH_CHARS
 from fieldgate.pagination import ListResult
 
+CREDENTIAL_KINDS = frozenset({"session", "password", "link", "command", "worker", "import"})  # others name a token
 FORMATS = (Format.JSON, Format.HTML, Format.CSV, Format.NDJSON)
 _SEARCH = (
     "Terms field:value, combined with AND, OR, NOT and parentheses. Fields: action, username, user_uid, log_type, "
@@ -88,6 +89,8 @@ def _metadata(entry: Row[Any], *, with_origin: bool) -> dict[str, Any]:
         "request_id": entry.request_id,
     }
     found: dict[str, Any] = {name: value if with_origin else None for name, value in origin.items()}
+    if entry.credential in CREDENTIAL_KINDS:
+        found["credential"] = entry.credential
     if entry.model_name == "asset":
         subtype = "permission" if entry.effect_count else "project"
         asset = {"asset_uid": entry.object_uid, "asset_name": entry.object_name, "log_subtype": subtype}

@@ -12,6 +12,7 @@ from msgspec import Meta
 from fieldgate.accounts.account_rules import password_error
 from fieldgate.accounts.authentication import AccountAuthenticator, authenticated_user
 from fieldgate.accounts.invitations import INVITATION_PATH, InvitationStore
+from fieldgate.accounts.log_routes import OWN_ACCESS_PATH
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.schemas import ACCOUNT_PATH, SESSIONS_PATH, TOKENS_PATH
 from fieldgate.accounts.store import AccountStore, IssuedBy
@@ -39,6 +40,7 @@ TAG = "Pages"
 HTML_CONTENT_TYPE: Header = (b"content-type", Format.HTML.content_type)
 NO_REFERRER: Header = (b"referrer-policy", b"no-referrer")
 MAX_LISTED = 100  # tokens and sessions on the account page
+MAX_LISTED_LOGINS = 5
 
 REQUIRED = Message("This field is required.")
 PASSWORDS_DIFFER = Message("The two passwords are not the same.")
@@ -165,6 +167,7 @@ async def account_page(
         "account": await api.get(ACCOUNT_PATH),
         "tokens": await api.get(TOKENS_PATH, {"limit": MAX_LISTED}),
         "sessions": await api.get(SESSIONS_PATH, {"limit": MAX_LISTED}),
+        "logins": await api.get(OWN_ACCESS_PATH, {"limit": MAX_LISTED_LOGINS}),
     }
     return _page(templates, "accounts/account.html", context, **values)
 

@@ -8,6 +8,7 @@ from fieldgate.web.pages import (
     events,
     home,
     imports,
+    log,
     permissions,
     reference,
     sharing,
@@ -17,7 +18,7 @@ from fieldgate.web.pages import (
 )
 
 _MODULES = (
-    account, assets, event_detail, events, home, imports, permissions, reference, sharing, trash, users, versions,
+    account, assets, event_detail, events, home, imports, log, permissions, reference, sharing, trash, users, versions,
 )  # fmt: skip
 
 PAGES: dict[str, PageView] = {name: view for module in _MODULES for name, view in module.PAGES.items()}

@@ -1,0 +1,178 @@
+"""Pages of the log: the history of a form and the whole log in sentences, and the logins of the caller."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from fieldgate.http.internal_api import InternalAPI
+from fieldgate.http.links import encode_query
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
+from fieldgate.permissions.labels import short_label
+from fieldgate.permissions.sentences import isolate
+from fieldgate.web.page_views import Page, PageView, Redirect
+from fieldgate.web.pages.sharing_history import history_sentence
+from fieldgate.web.pages.sharing_people import sentence_name
+
+Sentences = Mapping[str, Message]
+
+_ON_FORMS: Sentences = {
+    "create": Message("{by} created it."),
+    "update-name": Message("{by} changed the name from “{old}” to “{new}”."),
+    "update-content": Message("{by} changed the questions."),
+    "update-settings": Message("{by} changed the settings."),
+    "replace-form": Message("{by} uploaded a new version."),
+    "deploy": Message("{by} published it."),
+    "redeploy": Message("{by} published a newer version."),
+    "archive": Message("{by} archived it."),
+    "unarchive": Message("{by} put it to use again."),
+    "export": Message("{by} downloaded it."),
+    "in-trash": Message("{by} deleted it."),
+    "put-back": Message("{by} restored it after it was deleted."),
+    "delete": Message("{by} deleted it for good."),
+}
+_RESTORED = Message("{by} restored an earlier version.")
+_ON_OTHERS: Mapping[str, Sentences] = {
+    "user": {
+        "auth": Message("{by} logged in."),
+        "auth-failed": Message("Somebody tried to log in as {by}."),
+        "create": Message("{by} created the user {user}."),
+        "update": Message("{by} changed the user {user}."),
+        "disable": Message("{by} disabled the user {user}."),
+        "enable": Message("{by} enabled the user {user}."),
+        "delete": Message("{by} deleted a user."),
+        "change-password": Message("{by} changed the password of {user}."),
+        "create-link": Message("{by} created a one-time link for {user}."),
+        "use-link": Message("{by} set a password with a one-time link."),
+    },
+    "token": {
+        "create": Message("{by} created a token for {user}."),
+        "remove": Message("{by} revoked a token of {user}."),
+    },
+    "session": {"remove": Message("{by} ended browser sessions of {user}.")},
+    "event": {
+        "create": Message("{by} added an emergency."),
+        "update": Message("{by} changed an emergency."),
+        "delete": Message("{by} deleted an emergency."),
+        "export": Message("{by} downloaded emergencies."),
+        "load": Message("{by} loaded emergencies from files."),
+        "sync": Message("{by} pulled emergencies from another server."),
+        "demo": Message("{by} created demo emergencies."),
+    },
+}
+_OTHER = Message("{by} did this: {action}.")
+# Fields of the form for filters, with the fields of `q` that they stand for.
+FILTERS = {
+    "action": "action",
+    "username": "username",
+    "from": "date_created__gte",
+    "to": "date_created__lte",
+    "form": "metadata__asset_uid",
+}
+_TERM = re.compile(r'(\w+):"((?:[^"\\]|\\.)*)"')
+
+
+async def load_history(page: Page, api: InternalAPI) -> dict[str, Any]:
+    asset = await api.get(f"/api/v2/assets/{page.request.path_values['uid']}/")
+    entries = [_entry(each, page.language, asset["asset_type"]) for each in page.record["results"]]
+    return {"asset": asset, "entries": entries}
+
+
+async def load_log(page: Page, _: InternalAPI) -> dict[str, Any] | Redirect:
+    """The filters of the form become terms of `q`."""
+    given = page.request.query_params
+    if any(name in given for name in FILTERS):
+        terms = [f"{field}:{_quote(given[name])}" for name, field in FILTERS.items() if given.get(name, "").strip()]
+        query = {"q": " ".join(terms)} if terms else {}
+        return Redirect(page.request.path + ("?" + encode_query(query.items()) if query else ""))
+    fields = {field: name for name, field in FILTERS.items()}
+    chosen = {fields[field]: re.sub(r"\\(.)", r"\1", value) for field, value in _TERM.findall(given.get("q", ""))
+              if field in fields}  # fmt: skip
+    entries = [_entry(each, page.language) for each in page.record["results"]]
+    return {"entries": entries, "filters": chosen, "actions": sorted(_all_actions())}
+
+
+async def load_logins(page: Page, _: InternalAPI) -> dict[str, Any]:
+    return {"logins": page.record["results"]}
+
+
+def _quote(text: str) -> str:
+    return '"' + re.sub(r'(["\\])', r"\\\1", text.strip()) + '"'
+
+
+def _all_actions() -> set[str]:
+    permissions = ("modify-user-permissions", "clone-permissions", "share-form-publicly", "unshare-form-publicly",
+                   "share-data-publicly", "unshare-data-publicly", "transfer")  # fmt: skip
+    return {*_ON_FORMS, *permissions, *(action for sentences in _ON_OTHERS.values() for action in sentences)}
+
+
+def _entry(record: Mapping[str, Any], language: Language, asset_type: str = "survey") -> dict[str, Any]:
+    metadata = record["metadata"]
+    return {
+        "sentence": log_sentence(record, language, asset_type),
+        "date": record["date_created"],
+        "asset_uid": metadata.get("asset_uid", ""),
+        "asset_name": metadata.get("asset_name", ""),
+        "address": metadata["ip_address"],
+        "source": metadata["source"],
+        "credential": metadata["credential"],
+        "count": record.get("count") or metadata.get("count", 1),
+    }
+
+
+def log_sentence(record: Mapping[str, Any], language: Language, asset_type: str = "survey") -> str:
+    """Say what an entry is about: “amina changed the questions.”"""
+    metadata, action = record["metadata"], record["action"]
+    if "permissions" in metadata:
+        return _permission_sentence(record, language, asset_type)
+    model = "asset" if "asset_uid" in metadata else record.get("model_name", "user")
+    message = (_ON_FORMS if model == "asset" else _ON_OTHERS.get(model, {})).get(action, _OTHER)
+    if "restored_version_uid" in metadata:
+        message = _RESTORED
+    name = metadata.get("name")
+    renamed = name if isinstance(name, Mapping) else {}
+    values = {
+        "by": maker_name(record, language),
+        "user": sentence_name(metadata.get("changed_user") or "", language),
+        "action": action,
+        "old": isolate(renamed.get("old", "")),
+        "new": isolate(renamed.get("new", "")),
+    }
+    return translate(Message(message.text, **values), language)
+
+
+def _permission_sentence(record: Mapping[str, Any], language: Language, asset_type: str) -> str:
+    changed = record["metadata"]["permissions"]
+    kinds = (("granted", changed["added"]), ("removed", changed["removed"]))
+    effects = [
+        {
+            "effect": effect,
+            "reason": "asked",
+            "permission": f"/api/v2/permissions/{codename}/",
+            "label": short_label(codename, asset_type, language),
+        }
+        for effect, codenames in kinds
+        for codename in codenames
+    ]
+    act = record["metadata"].get("act", "")
+    by = record["username"] or maker_name(record, language)
+    return history_sentence(by, changed["username"], act, effects, language)
+
+
+def maker_name(record: Mapping[str, Any], language: Language) -> str:
+    """Who did it, for a sentence."""
+    if record["username"]:
+        return isolate(record["username"])
+    if record["user_uid"]:
+        return translate(Message("Somebody whose account is gone"), language)
+    is_operator = record["metadata"].get("credential") == "command"
+    return translate(Message("The operator") if is_operator else Message("Somebody who was not logged in"), language)
+
+
+PAGES: dict[str, PageView] = {
+    "asset_history": PageView("assets/history.html", load_history),
+    "audit_log_list": PageView("accounts/log.html", load_log),
+    "access_log_list": PageView("accounts/log.html", load_log),
+    "project_history_list": PageView("accounts/log.html", load_log),
+    "own_access_log_list": PageView("accounts/logins.html", load_logins),
+}
