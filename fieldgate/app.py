@@ -38,11 +38,13 @@ from fieldgate.assets.routes.account_export import AccountExporter
 from fieldgate.assets.routes.form_files import FormFiles
 from fieldgate.assets.routes.unsupported_paths import UNSUPPORTED_PATH, unsupported_messages
 from fieldgate.assets.schemas import ASSETS_PATH
+from fieldgate.assets.sharing.ownership_invites import OwnershipInvites
 from fieldgate.assets.sharing.routes import (
     assignment_routes,
     batch_routes,
     bulk_routes,
     explain_routes,
+    ownership_routes,
     table_routes,
     transfer_routes,
 )
@@ -133,6 +135,7 @@ def operations() -> tuple[Operation, ...]:
         *transfer_routes.OPERATIONS,
         *log_routes.OPERATIONS,
         *history_routes.OPERATIONS,
+        *ownership_routes.OPERATIONS,
         *event_routes.OPERATIONS,
         *event_summary_routes.OPERATIONS,
         *reference_routes.OPERATIONS,
@@ -190,7 +193,9 @@ def build_app(
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
         passwords, LogStore(database), InvitationStore(database), UserEditor(database, data_versions),
         AccountRemover(database, data_versions, asset_store),
-        OwnershipStore(database, data_versions), admin_routes.PublicCollections(asset_store.count_public_collections),
+        OwnershipStore(database, data_versions),
+        OwnershipInvites(database, data_versions, quota, settings.invite_days),
+        admin_routes.PublicCollections(asset_store.count_public_collections),
         internal_client,
         import_store, quota, asset_store, AssetLists(database), authorizer, workbook_writer,
         form_files, AccountExporter(database, form_files),

@@ -121,6 +121,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     )
     trash_days: Annotated[int, Meta(description="Days until a deleted form is deleted for good; `0`: at once.")] = 30
     log_days: Annotated[int, Meta(description="Days that entries of the log are kept; `0` keeps them for good.")] = 744
+    invite_days: Annotated[int, Meta(description="Days in which an invitation to own forms can be accepted.")] = 14
     read_rate: Annotated[
         RateQuota | None,
         Meta(description="Read requests (GET, HEAD, OPTIONS) of one user, for example `600/1m`; or `off`."),
@@ -306,6 +307,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "import_retention": parse_duration,
     "trash_days": _integer_between(0, 36_500),
     "log_days": _integer_between(0, 36_500),
+    "invite_days": _integer_between(1, 3650),
     "read_rate": _parse_rate,
     "write_rate": _parse_rate,
     "address_read_rate": _parse_rate,

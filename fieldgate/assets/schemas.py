@@ -12,6 +12,7 @@ from fieldgate.http.search_grammar import MAX_SEARCH_CHARS
 from fieldgate.permissions.schemas import PartialRecord
 
 ASSETS_PATH = "/api/v2/assets/"
+INVITES_PATH = "/api/v2/project-ownership/invites/"
 MAX_BULK_ASSETS = 500
 
 AssetType = Literal["survey", "template", "block", "question", "collection", "empty"]
@@ -157,6 +158,13 @@ class DeployedVersions(msgspec.Struct, frozen=True):
     results: Annotated[list[DeployedVersion], Meta(description="The last 100 of them, newest first.")]
 
 
+class ProjectOwnership(msgspec.Struct, frozen=True):
+    invite: Annotated[Link, Meta(description="URL of the invitation.")]
+    sender: Annotated[str, Meta(description="Username of the owner.")]
+    recipient: Annotated[str, Meta(description="Username of the user who becomes the owner by accepting.")]
+    status: Annotated[str, Meta(description="State of the invitation.")]
+
+
 class AssetDetail(AssetRecord, frozen=True, kw_only=True):
     content: Annotated[dict[str, Any], Meta(description="Form content: survey, choices, settings, translations.")]
     effective_permissions: Annotated[list[EffectivePermission], Meta(description="What you can do with the asset.")]
@@ -174,7 +182,10 @@ class AssetDetail(AssetRecord, frozen=True, kw_only=True):
     exports: Annotated[Link, Meta(description="Where exports of submissions would be. The status is 404.")]
     files: Annotated[list[Any], Meta(description="There are no media files: empty.")]
     paired_data: Annotated[Link, Meta(description="Where paired data would be. The status is 404.")]
-    project_ownership: Annotated[dict[str, Any] | None, Meta(description="Ownership is not transferred: null.")]
+    project_ownership: Annotated[
+        ProjectOwnership | None,
+        Meta(description="The open invitation to own the asset. Its sender and recipient see it, and superusers."),
+    ]
     analysis_form_json: Annotated[dict[str, Any], Meta(description="There is no analysis of submissions.")]
     advanced_features: Annotated[dict[str, Any], Meta(description="There are none: empty.")]
     report_styles: Annotated[dict[str, Any], Meta(description="There are no reports: empty.")]

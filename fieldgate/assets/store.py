@@ -24,7 +24,10 @@ from fieldgate.assets.tables import (
     assignments,
     files,
     has_not_ended,
+    invite_status,
     is_live,
+    ownership_invites,
+    ownership_transfers,
     versions,
 )
 from fieldgate.db import Database, DataVersions, RowPage, new_uid, now, paginate
@@ -311,10 +314,30 @@ class AssetStore:
         await write_log(connection, by, *(LogEntry(log_type=PROJECT, action="delete", object=each) for each in deleted))
         await self._data_versions.bump(connection, TOPIC)
 
+    async def find_open_invite(self, asset_id: int) -> Row[Any] | None:
+        """Return the open invitation to own an asset: uid, sender_id, recipient_id, sender, recipient, status."""
+        senders, recipients, invites = users.alias(), users.alias(), ownership_invites
+        names = senders.c.username.label("sender"), recipients.c.username.label("recipient")
+        query = (
+            select(invites.c.uid, invites.c.sender_id, invites.c.recipient_id, *names, invite_status().label("status"))
+            .join_from(ownership_transfers, invites, invites.c.id == ownership_transfers.c.invite_id)
+            .join(assets, and_(assets.c.id == ownership_transfers.c.asset_id, assets.c.owner_id == invites.c.sender_id))
+            .join(senders, senders.c.id == invites.c.sender_id)
+            .join(recipients, recipients.c.id == invites.c.recipient_id)
+            .where(assets.c.id == asset_id, ownership_transfers.c.status == "pending", invite_status() == "pending")
+        )
+        async with self._database.read_transaction() as connection:
+            row: Row[Any] | None = (await connection.execute(query)).first()
+            return row
+
     async def count_stored_bytes(self, owner_id: int) -> int:
         """Return about how many bytes the versions of an owner's assets have, with their files and the trash."""
-        of_owner = select(versions.c.id).join_from(versions, assets, assets.c.id == versions.c.asset_id)
-        owned = versions.c.id.in_(of_owner.where(assets.c.owner_id == owner_id))
+        return await self.count_bytes(assets.c.owner_id == owner_id)
+
+    async def count_bytes(self, condition: ColumnElement[bool]) -> int:
+        """The same for assets that meet a condition."""
+        of_assets = select(versions.c.id).join_from(versions, assets, assets.c.id == versions.c.asset_id)
+        owned = versions.c.id.in_(of_assets.where(condition))
         texts = func.length(cast(versions.c.content, Text)) + func.coalesce(func.length(versions.c.xform), 0)
         file_ids = select(versions.c.file_id).where(owned)
         async with self._database.read_transaction() as connection:

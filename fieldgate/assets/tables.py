@@ -1,4 +1,4 @@
-"""Tables of assets, their versions and uploaded files, and of permission assignments."""
+"""Tables of assets, their versions and uploaded files, permission assignments, and invitations to own assets."""
 
 from sqlalchemy import (
     JSON,
@@ -13,6 +13,8 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    and_,
+    case,
     or_,
 )
 from sqlalchemy.sql.selectable import FromClause
@@ -107,6 +109,44 @@ assignments = Table(
 def has_not_ended(rows: FromClause = assignments) -> ColumnElement[bool]:
     """A condition of every statement that reads assignments: one that has ended is as if it did not exist."""
     return or_(rows.c.expires_at.is_(None), rows.c.expires_at > ClockTime())
+
+
+# An offer of assets to another user. One that is still open after `expires_at` has expired.
+ownership_invites = Table(
+    "ownership_invites",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("uid", String(22), nullable=False, unique=True),
+    Column("sender_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("recipient_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("status", String(12), nullable=False),
+    Column("created_at", Timestamp, nullable=False),
+    Column("modified_at", Timestamp, nullable=False),
+    Column("expires_at", Timestamp, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+ownership_transfers = Table(
+    "ownership_transfers",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("uid", String(22), nullable=False, unique=True),
+    Column("invite_id", ForeignKey("ownership_invites.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("asset_id", ForeignKey("assets.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("status", String(12), nullable=False),
+    Column("error", String(12), nullable=False),  # a code; empty if there is none
+    Column("modified_at", Timestamp, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+
+def has_expired() -> ColumnElement[bool]:
+    """Whether an invitation was not answered in time."""
+    return and_(ownership_invites.c.status == "pending", ownership_invites.c.expires_at <= ClockTime())
+
+
+def invite_status() -> ColumnElement[str]:
+    return case((has_expired(), "expired"), else_=ownership_invites.c.status)
 
 
 SURVEY, TEMPLATE, BLOCK, QUESTION = "survey", "template", "block", "question"

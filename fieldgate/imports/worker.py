@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 
+from fieldgate.assets.sharing.ownership_invites import expire_invites
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.trash import Trash
@@ -120,6 +121,7 @@ class ImportWorker:
             await self._store.purge(now() - self._retention)  # also files that were in the trash
             if self._log_days:
                 await purge_log(self._database, now() - timedelta(days=self._log_days))
+            await expire_invites(self._database)
         except Exception as error:
             if self._outages.problem_of(error) is None:
                 log.exception("what is old could not be deleted")

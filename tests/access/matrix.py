@@ -310,6 +310,25 @@ async def _me_deletion(context: MatrixContext, caller: str) -> httpx.Response:
     return await context.service.request("DELETE", "/me/", json=body, headers=leaver.headers)
 
 
+INVITES = "/api/v2/project-ownership/invites/"
+
+
+async def _invite_creation(context: MatrixContext, caller: str) -> httpx.Response:
+    body = {"recipient": context.callers["viewer"].username, "assets": [(await context.create_asset(PRIVATE)).uid]}
+    return await context.request(caller, "POST", INVITES, json=body)
+
+
+def on_invite(method: str, path: str = "", **options: Any) -> Call:
+    """Call an operation on an invitation of the owner to the viewer. `{transfer}` is its first transfer."""
+
+    async def call(context: MatrixContext, caller: str) -> httpx.Response:
+        invite = (await _invite_creation(context, "owner")).json()
+        url = invite["transfers"][0]["url"] if path == "{transfer}" else invite["url"] + path
+        return await context.request(caller, method, url, **options)
+
+    return call
+
+
 async def _user_transfer(context: MatrixContext, caller: str) -> httpx.Response:
     (source, _), (target, _) = await context.service.create_user(), await context.service.create_user()
     return await context.request(caller, "POST", f"/api/v2/users/{source}/transfer/", json={"to": target})
@@ -502,6 +521,16 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     },
     "user_transfer": {"another user": _user_transfer},
     "account_export": {"the caller's account": get("/api/v2/account/export/")},
+    "ownership_invite_list": {VISIBLE_ONLY: get(INVITES)},
+    "ownership_invite_creation": {"an asset": _invite_creation},
+    "ownership_invite_detail": {"of the owner, to the viewer": on_invite("GET")},
+    "ownership_invite_answer": {
+        f"{status}, of the owner, to the viewer": on_invite("PATCH", json={"status": status})
+        for status in ("accepted", "declined", "cancelled")
+    },
+    "ownership_invite_deletion": {"of the owner, to the viewer": on_invite("DELETE")},
+    "ownership_transfer_list": {"of the owner, to the viewer": on_invite("GET", "transfers/")},
+    "ownership_transfer_detail": {"of the owner, to the viewer": on_invite("GET", "{transfer}")},
     "me_detail": {"the caller's account": get("/me/")},
     "me_deletion": {"the caller's account": _me_deletion},
     "user_deletion": {

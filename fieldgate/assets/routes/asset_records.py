@@ -18,6 +18,7 @@ from fieldgate.assets.asset_lists import AssetPage, ListedAsset, StoredGrant, de
 from fieldgate.assets.authorization import AssignmentScope, AuthorizedAsset, effective_user_id
 from fieldgate.assets.schemas import (
     ASSETS_PATH,
+    INVITES_PATH,
     AccessType,
     AssetRecord,
     AssignmentRecord,
@@ -25,6 +26,7 @@ from fieldgate.assets.schemas import (
     DeployedVersion,
     DeployedVersions,
     DownloadRecord,
+    ProjectOwnership,
     asset_path,
 )
 from fieldgate.assets.sharing.grants import AssetGrants, Grantee, StoredAssignment
@@ -56,7 +58,6 @@ NO_SUBMISSIONS_DETAIL: dict[str, Any] = {
     "deployment__links": {},
     "deployment__data_download_links": {},
     "files": [],
-    "project_ownership": None,
     "analysis_form_json": {"additional_fields": []},
     "advanced_features": {},
     "report_styles": {},
@@ -118,6 +119,14 @@ async def deployed_versions(asset: AuthorizedAsset, row: Row[Any], store: AssetS
     numbers = await store.get_deployed_numbers(asset.id)
     records = [DeployedVersion(**version_fields(asset, each, numbers)) for each in found]
     return DeployedVersions(count, None, None, records)
+
+
+async def project_ownership(asset: AuthorizedAsset, caller: Caller, store: AssetStore) -> ProjectOwnership | None:
+    """The open invitation to own the asset. Only its two sides see it, and superusers."""
+    row = None if caller.id is None else await store.find_open_invite(asset.id)
+    if row is None or not (caller.is_superuser or caller.id in (row.sender_id, row.recipient_id)):
+        return None
+    return ProjectOwnership(Link(f"{INVITES_PATH}{row.uid}/"), row.sender, row.recipient, row.status)
 
 
 def detail_fields(row: Row[Any], content: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from fieldgate.assets.routes.asset_records import (
     detail_fields,
     list_fields,
     permission_records,
+    project_ownership,
     record_fields,
 )
 from fieldgate.assets.schemas import (
@@ -149,6 +150,7 @@ async def _detail_response(
     children = await store.count_children(caller, [row.id] if row.asset_type == "collection" else [])
     fields = record_fields(row) | list_fields(row, caller, grants, children)
     fields["deployed_versions"] = await deployed_versions(asset, row, store)
+    fields["project_ownership"] = await project_ownership(asset, caller, store)
     return await run_by_cost(_cost(grants), _encode_detail, asset, row, fields, caller, language, grants)
 
 

@@ -1,7 +1,8 @@
-"""Transfer all assets of a user to another one, in one transaction, with its entries of the log.
+"""Transfer assets of a user to another one, in one transaction, with its entries of the log.
 
 An owner has every permission and no assignments. So the new owner's assignments on these assets are deleted. Those of
-all other users stay. The former owner keeps what a collection of somebody else passes down, and nothing else.
+all other users stay. The former owner of all assets keeps what a collection of somebody else passes down, and nothing
+else; for assets that were offered, see `ownership_invites`.
 """
 
 from collections import defaultdict
@@ -17,12 +18,13 @@ from fieldgate.assets.sharing.change_log import EffectRow, effect_row, permissio
 from fieldgate.assets.sharing.grants import Action
 from fieldgate.assets.store import TOPIC, lock_assets
 from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import Database, DataVersions, Timestamp, insert_rows, new_uid, now
 from fieldgate.db.log import LogEntry, LogObject, LogUser, write_log
 from fieldgate.identity import User
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
 from fieldgate.permissions.effects import Effect, EffectKind, EffectReason
+from fieldgate.permissions.rules import Codenames
 
 
 class TransferCounts(msgspec.Struct, frozen=True):
@@ -32,12 +34,23 @@ class TransferCounts(msgspec.Struct, frozen=True):
     assignments: int
 
 
-class Transfer(msgspec.Struct, frozen=True, kw_only=True):
-    """Ids of the two owners, and the superuser."""
+class Transfer(msgspec.Struct, frozen=True):
+    """Ids of the two owners, and who does it: a superuser moves everything, the new owner what was offered."""
 
     owner_id: int
     new_owner_id: int
     by: User
+    asset_ids: tuple[int, ...] | None = None  # None: all. Of some, the former owner keeps `manage_asset`
+
+    @property
+    def is_moved(self) -> ColumnElement[bool]:
+        """The trash stays behind."""
+        is_owned = and_(assets.c.owner_id == self.owner_id, is_live())
+        return is_owned if self.asset_ids is None else and_(is_owned, assets.c.id.in_(self.asset_ids))
+
+    def kept_permissions(self, asset_type: str) -> Codenames:
+        """What the former owner can do afterwards."""
+        return frozenset() if self.asset_ids is None else rules.with_implied(["manage_asset"], asset_type)
 
 
 class OwnershipStore:
@@ -54,12 +67,31 @@ class OwnershipStore:
             if not self._database.is_sqlite:  # SQLite has one writer at a time
                 await _lock(connection, transfer)
             counts = await _count(connection, transfer)
-            await write_log(connection, transfer.by, *await _log_entries(connection, transfer))
-            await connection.execute(assignments.delete().where(_is_replaced(transfer)))
-            owned = assets.update().where(_is_moved(transfer))
-            await connection.execute(owned.values(owner_id=transfer.new_owner_id))
+            await move_assets(connection, transfer)
             await self._data_versions.bump(connection, TOPIC)
             return counts
+
+
+async def move_assets(connection: AsyncConnection, transfer: Transfer) -> None:
+    """Change the owner of locked assets, with its entries of the log. The caller bumps the data version."""
+    await write_log(connection, transfer.by, *await _log_entries(connection, transfer))
+    await connection.execute(assignments.delete().where(_is_replaced(transfer)))
+    types: dict[int, str] = {}
+    for row in await connection.execute(select(assets.c.id, assets.c.asset_type).where(transfer.is_moved)):
+        types[row.id] = row.asset_type
+    await insert_rows(connection, assignments, _kept_rows(transfer, types))
+    await connection.execute(assets.update().where(transfer.is_moved).values(owner_id=transfer.new_owner_id))
+
+
+def _kept_rows(transfer: Transfer, types: Mapping[int, str]) -> list[dict[str, object]]:
+    """The assignments that the former owner gets, given the types of assets by id."""
+    common = {"user_id": transfer.owner_id, "is_denied": False, "filters": None, "expires_at": None}
+    timestamp = Timestamp.pack(now())
+    return [
+        {**common, "uid": new_uid("p"), "asset_id": asset_id, "permission": permission, "created_at": timestamp}
+        for asset_id, asset_type in types.items()
+        for permission in sorted(transfer.kept_permissions(asset_type))
+    ]
 
 
 async def _lock(connection: AsyncConnection, transfer: Transfer) -> None:
@@ -67,28 +99,23 @@ async def _lock(connection: AsyncConnection, transfer: Transfer) -> None:
 
     Then lock the users, so that nobody creates an asset or an assignment for them before the transfer is done.
     """
-    await lock_assets(connection, _is_moved(transfer))
+    await lock_assets(connection, transfer.is_moved)
     both = users.c.id.in_((transfer.owner_id, transfer.new_owner_id))
     await connection.execute(select(users.c.id).where(both).order_by(users.c.id).with_for_update())
 
 
 async def _count(connection: AsyncConnection, transfer: Transfer) -> TransferCounts:
-    by_type = select(assets.c.asset_type, func.count().label("number")).where(_is_moved(transfer))
+    by_type = select(assets.c.asset_type, func.count().label("number")).where(transfer.is_moved)
     found = await connection.execute(by_type.group_by(assets.c.asset_type).order_by(assets.c.asset_type))
     counts = {row.asset_type: row.number for row in found}
     replaced = select(func.count()).select_from(assignments).where(_is_replaced(transfer), has_not_ended())
     return TransferCounts(counts, (await connection.execute(replaced)).scalar_one())
 
 
-def _is_moved(transfer: Transfer) -> ColumnElement[bool]:
-    """All assets of the owner. The trash stays behind."""
-    return and_(assets.c.owner_id == transfer.owner_id, is_live())
-
-
 def _is_replaced(transfer: Transfer) -> ColumnElement[bool]:
     """The new owner's assignments on the assets."""
-    owned = select(assets.c.id).where(_is_moved(transfer))
-    return and_(assignments.c.user_id == transfer.new_owner_id, assignments.c.asset_id.in_(owned))
+    moved = select(assets.c.id).where(transfer.is_moved)
+    return and_(assignments.c.user_id == transfer.new_owner_id, assignments.c.asset_id.in_(moved))
 
 
 async def _log_entries(connection: AsyncConnection, transfer: Transfer) -> list[LogEntry]:
@@ -102,10 +129,10 @@ async def _log_entries(connection: AsyncConnection, transfer: Transfer) -> list[
         held[asset_id].add(permission)
     moved = select(assets.c.id, assets.c.uid, assets.c.name, assets.c.asset_type)
     entries = []
-    for row in await connection.execute(moved.where(_is_moved(transfer)).order_by(assets.c.id)):
+    for row in await connection.execute(moved.where(transfer.is_moved).order_by(assets.c.id)):
         asset = LogObject("asset", row.uid, row.name, transfer.owner_id)
-        owner = rules.owner_permissions(row.asset_type)
-        for user_id, before, after in ((transfer.owner_id, owner, ()), (transfer.new_owner_id, held[row.id], owner)):
+        owner, kept = rules.owner_permissions(row.asset_type), transfer.kept_permissions(row.asset_type)
+        for user_id, before, after in ((transfer.owner_id, owner, kept), (transfer.new_owner_id, held[row.id], owner)):
             effects = _effects(frozenset(before), frozenset(after))
             details = {"act": Action.TRANSFER.value}
             entries.append(permission_entry(asset, people[user_id], "transfer", details, (before, after), effects))

@@ -261,6 +261,53 @@ def _create_assets() -> None:
     op.create_index("ix_assignments_user_id_permission_asset_id", "assignments", ["user_id", "permission", "asset_id"])
     _create_partial_index("ix_assignments_expires_at", "assignments", ["expires_at"], "expires_at IS NOT NULL")
 
+    op.create_table(
+        "ownership_invites",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("uid", sa.String(22), nullable=False),
+        sa.Column("sender_id", sa.Integer(), nullable=False),
+        sa.Column("recipient_id", sa.Integer(), nullable=False),
+        sa.Column("status", sa.String(12), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("modified_at", sa.BigInteger(), nullable=False),
+        sa.Column("expires_at", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["sender_id"], ["users.id"], name="fk_ownership_invites_sender_id_users", ondelete="CASCADE"
+        ),
+        sa.ForeignKeyConstraint(
+            ["recipient_id"], ["users.id"], name="fk_ownership_invites_recipient_id_users", ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("id", name="pk_ownership_invites"),
+        sa.UniqueConstraint("uid", name="uq_ownership_invites_uid"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_ownership_invites_recipient_id", "ownership_invites", ["recipient_id"])
+    op.create_index("ix_ownership_invites_sender_id", "ownership_invites", ["sender_id"])
+    op.create_table(
+        "ownership_transfers",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("uid", sa.String(22), nullable=False),
+        sa.Column("invite_id", sa.Integer(), nullable=False),
+        sa.Column("asset_id", sa.Integer(), nullable=False),
+        sa.Column("status", sa.String(12), nullable=False),
+        sa.Column("error", sa.String(12), nullable=False),
+        sa.Column("modified_at", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["invite_id"],
+            ["ownership_invites.id"],
+            name="fk_ownership_transfers_invite_id_ownership_invites",
+            ondelete="CASCADE",
+        ),
+        sa.ForeignKeyConstraint(
+            ["asset_id"], ["assets.id"], name="fk_ownership_transfers_asset_id_assets", ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("id", name="pk_ownership_transfers"),
+        sa.UniqueConstraint("uid", name="uq_ownership_transfers_uid"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_ownership_transfers_asset_id", "ownership_transfers", ["asset_id"])
+    op.create_index("ix_ownership_transfers_invite_id", "ownership_transfers", ["invite_id"])
+
 
 def _create_imports() -> None:
     op.create_table(
