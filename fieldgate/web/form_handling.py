@@ -85,4 +85,5 @@ class FormDispatcher:
         if result.message is None:
             return redirect(base_url, result.path)
         notice = Notice(translate(result.message, context.request.language), result.undo)
-        return redirect(base_url, result.path, set_notice(notice, context.caller.csrf_secret, base_url))
+        secret = b"" if result.ends_session else context.caller.csrf_secret
+        return redirect(base_url, result.path, set_notice(notice, secret, base_url))

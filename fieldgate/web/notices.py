@@ -24,8 +24,9 @@ MAX_TEXT_CHARS = 500
 MAX_COOKIE_CHARS = 3500  # browsers drop cookies beyond 4096
 
 PASSWORD_IS_SET = Message("Your password is set. Log in with it.")
+ACCOUNT_DELETED = Message("Your account was deleted.")
 # Without a session there is no key, so anything else could come from another site.
-NOTICES_WITHOUT_SESSION = (PASSWORD_IS_SET,)
+NOTICES_WITHOUT_SESSION = (PASSWORD_IS_SET, ACCOUNT_DELETED)
 
 
 class Notice(msgspec.Struct, frozen=True):

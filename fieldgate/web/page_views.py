@@ -126,6 +126,7 @@ class Redirect(msgspec.Struct, frozen=True):
     path: str
     message: Message | None = None
     undo: Undo | None = None
+    ends_session: bool = False  # the next page has no session
 
 
 PageLoader = Callable[[Page, InternalAPI], Awaitable[Mapping[str, Any] | Redirect]]

@@ -204,6 +204,9 @@ def _share(site: DemoSite) -> None:
         site.paths["collection"] + "permission-assignments/",
         json={"user": USERNAMES[COLLEAGUE], "permission": "view_asset"},
     )
+    offered = site.paths["other_form"].rstrip("/").rsplit("/", 1)[1]
+    body = {"recipient": USERNAMES[COLLEAGUE], "assets": [offered]}
+    site.send(USER, "POST", "/api/v2/project-ownership/invites/", json=body)
 
 
 def _create_events(site: DemoSite) -> None:

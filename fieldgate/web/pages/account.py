@@ -1,8 +1,9 @@
 """The account page: tokens, sessions and password."""
 
 from fieldgate.accounts.schemas import ACCOUNT_PATH, SESSIONS_PATH, TOKENS_PATH
-from fieldgate.http.internal_api import InternalAPI
+from fieldgate.http.internal_api import APIResponse, InternalAPI
 from fieldgate.i18n.messages import Message, PluralMessage, translate
+from fieldgate.web.notices import ACCOUNT_DELETED
 from fieldgate.web.page_views import (
     FormErrors,
     FormKey,
@@ -70,6 +71,20 @@ async def end_sessions(_: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(PAGE_PATH, Message("You are logged out in all other browsers."))
 
 
+async def delete_account(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    response = await api.send("DELETE", "/me/", json={"confirm": form.get("confirm")})
+    if response.is_error:
+        return deletion_errors(response)
+    return Redirect("/", ACCOUNT_DELETED, ends_session=True)
+
+
+def deletion_errors(response: APIResponse) -> FormErrors:
+    """The errors of a deletion, with the forms that stand in the way."""
+    body = {name: text for name, text in response.body.items() if name != "assets"}
+    without_assets = APIResponse(response.status, body, response.headers)
+    return FormErrors.from_response(without_assets, {"confirm": "confirm"}, {"owned": response.body.get("assets", [])})
+
+
 PAGES: dict[str, PageView] = {
     "account_detail": PageView("accounts/own_detail.html"),
     "account_token_list": PageView("accounts/own_list.html"),
@@ -80,4 +95,5 @@ FORMS: dict[FormKey, PageForm] = {
     ("account_page", "revoke"): PageForm(revoke_token),
     ("account_page", "password"): PageForm(change_password),
     ("account_page", "end-sessions"): PageForm(end_sessions),
+    ("account_page", "delete"): PageForm(delete_account),
 }

@@ -30,6 +30,7 @@ from fieldgate.web.pages.form_preview import (
     local_path,
     shown_name,
 )
+from fieldgate.web.pages.ownership import load_received_invites
 from fieldgate.web.pages.trash import TRASH_PATH
 
 VERSIONS_SHOWN = 5
@@ -46,7 +47,7 @@ _ORDERINGS = {
 }
 
 
-async def load_asset_list(page: Page, _: InternalAPI) -> dict[str, Any]:
+async def load_asset_list(page: Page, api: InternalAPI) -> dict[str, Any]:
     query = page.request.query_params
     filters = {name: query.get(name, "") for name in ("q", "asset_type", "status", "ordering")}
     return {
@@ -58,6 +59,7 @@ async def load_asset_list(page: Page, _: InternalAPI) -> dict[str, Any]:
         "own_username": page.caller.username,
         "language_names": language_names(page.language),
         "page_request": page.request.page,
+        "invites": await load_received_invites(page.caller, api),
     }
 
 

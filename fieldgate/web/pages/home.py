@@ -23,6 +23,7 @@ from fieldgate.web.pages.event_charts import (
     load_summary,
 )
 from fieldgate.web.pages.event_filters import COUNTRY_PATH, REGION_PATH
+from fieldgate.web.pages.ownership import load_received_invites
 
 ASSETS_PATH, IMPORTS_PATH, USERS_PATH = "/api/v2/assets/", "/api/v2/imports/", "/api/v2/users/"
 DAYS = 90
@@ -90,12 +91,16 @@ async def _load_recent(request: ParsedRequest, api: InternalAPI) -> dict[str, An
 
 
 async def _load_own(caller: Caller, api: InternalAPI) -> dict[str, Any]:
-    """What belongs to the caller: recent imports and what others share."""
+    """What belongs to the caller: recent imports, what others share, and invitations."""
     if caller.is_anonymous:
-        return {"imports": [], "shared": []}
+        return {"imports": [], "shared": [], "invites": []}
     imports = await api.find(IMPORTS_PATH, {"limit": str(RECENT), "ordering": "-date_created"})
     shared = await api.find(ASSETS_PATH, {"status": "shared", "ordering": "-date_modified", "limit": str(RECENT)})
-    return {"imports": (imports or {"results": []})["results"], "shared": (shared or {"results": []})["results"]}
+    return {
+        "imports": (imports or {"results": []})["results"],
+        "shared": (shared or {"results": []})["results"],
+        "invites": await load_received_invites(caller, api),
+    }
 
 
 def _between(start: date, end: date) -> dict[str, str]:

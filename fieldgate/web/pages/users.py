@@ -20,7 +20,7 @@ from fieldgate.web.page_views import (
     SubmittedForm,
     Undo,
 )
-from fieldgate.web.pages.account import send_revocation
+from fieldgate.web.pages.account import deletion_errors, send_revocation
 
 MAX_SUGGESTED_USERS = 200
 MAX_COUNTRIES = 1000
@@ -161,6 +161,15 @@ async def transfer_assets(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(_path(form), message)
 
 
+async def delete_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    if form.get("confirm").casefold() != _username(form).casefold():
+        return FormErrors({"confirm": [translate(Message("This is not the username."), form.language)]})
+    response = await api.send("DELETE", _path(form))
+    if response.is_error:
+        return deletion_errors(response)
+    return Redirect(USERS_PATH, Message("The account of {name} was deleted.", name=_username(form)))
+
+
 def _username(form: SubmittedForm) -> str:
     return form.path_values["username"]
 
@@ -183,5 +192,6 @@ FORMS: dict[FormKey, PageForm] = {
     ("user_detail", "end-sessions"): PageForm(end_sessions),
     ("user_detail", "disable"): PageForm(disable_user),
     ("user_detail", "enable"): PageForm(enable_user),
+    ("user_detail", "delete"): PageForm(delete_user),
     ("user_detail", "transfer"): PageForm(transfer_assets, confirm_field="step"),
 }
