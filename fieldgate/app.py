@@ -39,12 +39,14 @@ from fieldgate.assets.routes.form_files import FormFiles
 from fieldgate.assets.routes.unsupported_paths import UNSUPPORTED_PATH, unsupported_messages
 from fieldgate.assets.schemas import ASSETS_PATH
 from fieldgate.assets.sharing.ownership_invites import OwnershipInvites
+from fieldgate.assets.sharing.review import ReviewStore
 from fieldgate.assets.sharing.routes import (
     assignment_routes,
     batch_routes,
     bulk_routes,
     explain_routes,
     ownership_routes,
+    review_routes,
     table_routes,
     transfer_routes,
 )
@@ -127,6 +129,7 @@ def operations() -> tuple[Operation, ...]:
         *bulk_routes.OPERATIONS,
         *table_routes.OPERATIONS,
         *batch_routes.OPERATIONS,
+        *review_routes.OPERATIONS,
         *explain_routes.OPERATIONS,
         *admin_routes.OPERATIONS,
         *user_credentials_routes.OPERATIONS,
@@ -193,7 +196,7 @@ def build_app(
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
         passwords, LogStore(database), InvitationStore(database), UserEditor(database, data_versions),
         AccountRemover(database, data_versions, asset_store),
-        OwnershipStore(database, data_versions),
+        OwnershipStore(database, data_versions), ReviewStore(database),
         OwnershipInvites(database, data_versions, quota, settings.invite_days),
         admin_routes.PublicCollections(asset_store.count_public_collections),
         internal_client,

@@ -65,6 +65,7 @@ ON_BOTH_DATABASES = frozenset(
         "access/test_ended_access.py",
         "access/test_visibility_sql.py",
         "assets/sharing/test_concurrency.py",
+        "assets/sharing/test_review.py",
         "assets/test_search_sql.py",
         "db",
         "imports/test_store.py",

@@ -205,8 +205,8 @@ def _share(site: DemoSite) -> None:
         json={"user": USERNAMES[COLLEAGUE], "permission": "view_asset"},
     )
     offered = site.paths["other_form"].rstrip("/").rsplit("/", 1)[1]
-    body = {"recipient": USERNAMES[COLLEAGUE], "assets": [offered]}
-    site.send(USER, "POST", "/api/v2/project-ownership/invites/", json=body)
+    invite = {"recipient": USERNAMES[COLLEAGUE], "assets": [offered]}
+    site.send(USER, "POST", "/api/v2/project-ownership/invites/", json=invite)
 
 
 def _create_events(site: DemoSite) -> None:

@@ -287,6 +287,14 @@ def parse_field(field: str, kind: ReferenceKind, text: str) -> str:
         raise ValidationError({field: [invalid.message]}) from None
 
 
+def parse_permission_field(field: str, text: str) -> str:
+    """Return the codename in the only reference to a permission."""
+    codename = parse_field(field, "permissions", text)
+    if codename not in BY_CODENAME:
+        raise ValidationError({field: [Message("There is no permission {codename}.", codename=codename[:100])]})
+    return codename
+
+
 def _parse_reference(kind: ReferenceKind, text: str, field: str, errors: ErrorCollector) -> str | None:
     try:
         return parse_reference(kind, text)

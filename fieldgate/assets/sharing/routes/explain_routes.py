@@ -9,7 +9,7 @@ from fieldgate.accounts.schemas import user_path
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.schemas import asset_path
-from fieldgate.assets.sharing.grant_parsing import parse_field, user_not_found_message
+from fieldgate.assets.sharing.grant_parsing import parse_field, parse_permission_field, user_not_found_message
 from fieldgate.assets.sharing.schemas import ASSIGNMENTS_PATH, TAG
 from fieldgate.errors import Forbidden, ValidationError
 from fieldgate.http.links import Link
@@ -17,7 +17,6 @@ from fieldgate.http.operations import get
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
-from fieldgate.permissions.catalogue import BY_CODENAME
 from fieldgate.permissions.explain import explain
 from fieldgate.permissions.rules import PermissionState
 from fieldgate.permissions.schemas import ExplanationRecord
@@ -78,13 +77,7 @@ async def assignment_explanation(
 
 def _parse_question(query: ExplanationFilters) -> tuple[str, str]:
     """Return the username and the codename of the permission."""
-    username = parse_field("user", "users", query.user)
-    permission = parse_field("permission", "permissions", query.permission)
-    if permission not in BY_CODENAME:
-        raise ValidationError(
-            {"permission": [Message("There is no permission {codename}.", codename=permission[:100])]}
-        )
-    return username, permission
+    return parse_field("user", "users", query.user), parse_permission_field("permission", query.permission)
 
 
 def _has_any(state: PermissionState) -> bool:

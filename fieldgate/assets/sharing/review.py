@@ -1,0 +1,219 @@
+"""Access review: all assignments on the assets that a caller manages, in one list.
+
+It has the same assignments as the lists of these assets, without the owners': direct ones, and those that come from a
+collection, once for each asset in it. Assets in the trash are left out.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+from sqlalchemy import (
+    JSON,
+    ColumnElement,
+    CompoundSelect,
+    Row,
+    Select,
+    String,
+    and_,
+    exists,
+    false,
+    func,
+    literal,
+    null,
+    or_,
+    select,
+    true,
+    type_coerce,
+    union,
+    union_all,
+)
+
+from fieldgate.accounts.store import username_key
+from fieldgate.accounts.tables import PUBLIC_USER_ID, tokens, users
+from fieldgate.assets.tables import assets, assignments, has_not_ended
+from fieldgate.db import Database, RowPage, Timestamp, paginate
+from fieldgate.identity import User
+from fieldgate.pagination import PageRequest
+from fieldgate.permissions.rules import INHERITABLE
+
+OrderName = Literal[
+    "user", "asset", "permission", "date_created", "expires_at", "last_seen",
+    "-user", "-asset", "-permission", "-date_created", "-expires_at", "-last_seen",
+]  # fmt: skip
+
+
+class ReviewFilters(msgspec.Struct, frozen=True, kw_only=True):
+    user: Annotated[str, Meta(description="Whose assignments: URL, path or username.")] = ""
+    permission: Annotated[str, Meta(description="Permission: URL, path or codename.")] = ""
+    asset: Annotated[str, Meta(description="Asset: URL, path or uid.")] = ""
+    owner: Annotated[str, Meta(description="Owner of the assets: URL, path or username.")] = ""
+    inherited: Annotated[
+        bool | None, Meta(description="true: those that come from a collection; false: those that do not.")
+    ] = None
+    expires_before: Annotated[datetime | None, Meta(description="Those that end before this time.")] = None
+    not_seen_since: Annotated[
+        datetime | None,
+        Meta(description="Those of people who neither logged in nor used a token since this time."),
+    ] = None
+    ordering: Annotated[OrderName, Meta(description="Order of the list; - for descending.")] = "user"
+
+
+class ReviewStore:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def load(self, caller: User, filters: ReviewFilters, page: PageRequest) -> RowPage:
+        """Return a page of the assignments. References in the filters are plain names."""
+        query = _select_reviewed(caller, is_sqlite=self._database.is_sqlite)
+        rows = query.subquery("reviewed")
+        column = rows.c[_ORDERS[filters.ordering.removeprefix("-")]]
+        order = column.desc() if filters.ordering.startswith("-") else column.asc()
+        # Without an end or a last use comes last, in both databases.
+        total_order = [column.is_(None), order, rows.c.username_key, rows.c.asset_id, rows.c.permission]
+        async with self._database.read_transaction() as connection:
+            found = select(rows).where(*_conditions(filters, rows.c))
+            return await paginate(connection, found, page, order_by=[*total_order, rows.c.is_inherited, rows.c.user_id])
+
+
+_ORDERS = {
+    "user": "username_key",
+    "asset": "asset_key",
+    "permission": "permission",
+    "date_created": "created_at",
+    "expires_at": "expires_at",
+    "last_seen": "last_seen",
+}
+
+
+def _select_reviewed(caller: User, *, is_sqlite: bool) -> Select[Any]:
+    managed = None if caller.is_superuser else _managed_by(caller.id)
+    branches = (_direct(managed), _from_collections(managed), _of_collection_owners(managed))
+    given = union_all(*branches).subquery("given")
+    owners = users.alias("owners")
+    used = select(func.max(tokens.c.last_used_at)).where(tokens.c.user_id == users.c.id).scalar_subquery()
+    larger = func.max if is_sqlite else func.greatest
+    last_seen = func.coalesce(larger(users.c.last_login_at, used), users.c.last_login_at, used)
+    query = (
+        select(
+            given,
+            assets.c.uid.label("asset_uid"),
+            assets.c.name.label("asset_name"),
+            assets.c.name_key.label("asset_key"),
+            assets.c.asset_type,
+            owners.c.username.label("owner"),
+            owners.c.username_key.label("owner_key"),
+            users.c.username,
+            users.c.username_key,
+            type_coerce(last_seen, Timestamp).label("last_seen"),
+        )
+        .join_from(given, assets, assets.c.id == given.c.asset_id)
+        .join(owners, owners.c.id == assets.c.owner_id)
+        .join(users, users.c.id == given.c.user_id)
+        .where(assets.c.deleted_at.is_(None), given.c.user_id != assets.c.owner_id)
+    )
+    return query if caller.is_superuser else query.where(users.c.disabled_at.is_(None))
+
+
+_Ids = CompoundSelect[Any] | None  # of the assets that the caller manages; None: all
+
+
+def _managed_by(user_id: int) -> CompoundSelect[Any]:
+    """Owners, and those with `manage_asset`, which no collection passes down."""
+    own = assignments.alias()
+    is_manager = and_(own.c.user_id == user_id, own.c.permission == "manage_asset", own.c.is_denied.is_(False))
+    return union(
+        select(assets.c.id).where(assets.c.owner_id == user_id),
+        select(own.c.asset_id).where(is_manager, has_not_ended(own)),
+    )
+
+
+def _among(asset_id: ColumnElement[int], managed: _Ids) -> ColumnElement[bool]:
+    return true() if managed is None else asset_id.in_(managed)
+
+
+_COLUMNS = (
+    assignments.c.user_id,
+    assignments.c.permission,
+    assignments.c.uid,
+    assignments.c.filters,
+    assignments.c.created_at,
+    assignments.c.expires_at,
+)
+
+
+def _direct(managed: _Ids) -> Select[Any]:
+    return select(assignments.c.asset_id, *_COLUMNS, false().label("is_inherited")).where(
+        assignments.c.is_denied.is_(False), has_not_ended(), _among(assignments.c.asset_id, managed)
+    )
+
+
+def _from_collections(managed: _Ids) -> Select[Any]:
+    inside = assets.alias("inside")
+    return (
+        select(inside.c.id.label("asset_id"), *_COLUMNS, true().label("is_inherited"))
+        .join_from(assignments, inside, inside.c.parent_id == assignments.c.asset_id)
+        .where(
+            assignments.c.permission.in_(INHERITABLE),
+            assignments.c.is_denied.is_(False),
+            has_not_ended(),
+            _among(inside.c.id, managed),
+            ~_is_denied(inside.c.id, assignments.c.user_id, assignments.c.permission),
+        )
+    )
+
+
+def _of_collection_owners(managed: _Ids) -> Select[Any]:
+    """Owners of collections inherit, too, without any row. Their `uid` is that of the collection."""
+    inside, collections = assets.alias("inside"), assets.alias("collections")
+    names = union_all(*(select(literal(each, String(30)).label("permission")) for each in sorted(INHERITABLE)))
+    passed_down = names.subquery("passed_down")
+    return (
+        select(
+            inside.c.id.label("asset_id"),
+            collections.c.owner_id.label("user_id"),
+            passed_down.c.permission,
+            collections.c.uid,
+            type_coerce(null(), JSON).label("filters"),
+            collections.c.created_at,
+            type_coerce(null(), Timestamp).label("expires_at"),
+            true().label("is_inherited"),
+        )
+        .join_from(inside, collections, collections.c.id == inside.c.parent_id)
+        .join(passed_down, true())
+        .where(
+            _among(inside.c.id, managed),
+            ~_is_denied(inside.c.id, collections.c.owner_id, passed_down.c.permission),
+        )
+    )
+
+
+def _is_denied(asset_id: Any, user_id: Any, permission: Any) -> ColumnElement[bool]:
+    denials = assignments.alias()
+    same = and_(denials.c.asset_id == asset_id, denials.c.user_id == user_id, denials.c.permission == permission)
+    return exists(select(denials.c.id).where(same, denials.c.is_denied).correlate_except(denials))
+
+
+def _conditions(filters: ReviewFilters, columns: Any) -> Sequence[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = []
+    if filters.user:
+        found.append(columns.username_key == username_key(filters.user))
+    if filters.permission:
+        found.append(columns.permission == filters.permission)
+    if filters.asset:
+        found.append(columns.asset_uid == filters.asset)
+    if filters.owner:
+        found.append(columns.owner_key == username_key(filters.owner))
+    if filters.inherited is not None:
+        found.append(columns.is_inherited.is_(filters.inherited))
+    if filters.expires_before is not None:
+        found.append(columns.expires_at < filters.expires_before)
+    if filters.not_seen_since is not None:  # the public is not a person
+        is_unseen = or_(columns.last_seen.is_(None), columns.last_seen < filters.not_seen_since)
+        found.append(and_(is_unseen, columns.user_id != PUBLIC_USER_ID))
+    return found
+
+
+ReviewedRow = Row[Any]

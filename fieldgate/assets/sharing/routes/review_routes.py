@@ -1,0 +1,162 @@
+"""`GET /api/v2/permission-assignments/`: who can use which assets, of all assets that the caller manages."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta
+
+from fieldgate.accounts.schemas import user_path
+from fieldgate.assets.schemas import AssignmentRecord, asset_path, assignment_path
+from fieldgate.assets.sharing.grant_parsing import parse_field, parse_permission_field
+from fieldgate.assets.sharing.grants import owner_assignment_uid
+from fieldgate.assets.sharing.review import ReviewedRow, ReviewFilters, ReviewStore
+from fieldgate.assets.sharing.schemas import BATCH_PATH, TAG
+from fieldgate.assets.sharing.store import decode_filters
+from fieldgate.assets.workbook_downloads import write_workbook
+from fieldgate.assets.workbook_sheets import ContentSheet
+from fieldgate.db import now
+from fieldgate.errors import BadRequest
+from fieldgate.http.links import Link
+from fieldgate.http.negotiation import Format
+from fieldgate.http.operations import JSON_OR_HTML, get_list
+from fieldgate.http.request_parsing import ParsedRequest
+from fieldgate.http.response.attachment import ascii_name, attachment, dated_name
+from fieldgate.http.response.csv_safe import encode_csv
+from fieldgate.http.response.responses import API_CSP, NO_STORE, Response
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
+from fieldgate.identity import User
+from fieldgate.overload import run_in_thread
+from fieldgate.pagination import ListResult, PageRequest
+from fieldgate.permissions.catalogue import PARTIAL, permission_path
+from fieldgate.permissions.labels import label
+from fieldgate.permissions.serializers import partial_records
+
+MAX_FILE_ROWS = 50_000
+COLUMNS = (
+    "user", "asset", "asset_name", "owner", "permission", "inherited", "date_created", "expires_at", "last_seen",
+)  # fmt: skip
+
+
+class ReviewRecord(AssignmentRecord, frozen=True, kw_only=True):
+    """An assignment with its asset, and what tells whether it is still needed."""
+
+    asset: Annotated[Link, Meta(description="Asset that the permission is on.")]
+    asset__uid: Annotated[str, Meta(description="Uid of the asset.")]
+    asset__name: Annotated[str, Meta(description="Name of the asset.")]
+    owner: Annotated[Link, Meta(description="Owner of the asset.")]
+    user__username: Annotated[str, Meta(description="Username of the user; AnonymousUser is the public.")]
+    date_created: Annotated[datetime, Meta(description="When it was assigned.")]
+    last_seen: Annotated[
+        datetime | None, Meta(description="Last login or use of a token by the user; null if there was none.")
+    ]
+
+
+@get_list(
+    BATCH_PATH,
+    response=ReviewRecord,
+    title=Message("Access review"),
+    description=Message(
+        "All permission assignments on the assets that you manage, without those of their owners; for superusers on "
+        "all assets. Those from a collection are listed for each asset in it. CSV and XLSX have all of them, without "
+        "pages."
+    ),
+    tag=TAG,
+    formats=(*JSON_OR_HTML, Format.CSV, Format.XLSX),
+    no_store=True,
+)
+async def assignment_review(
+    page: PageRequest, request: ParsedRequest, user: User, query: ReviewFilters, language: Language, store: ReviewStore
+) -> ListResult[ReviewRecord] | Response:
+    filters = _parse_filters(query)
+    if request.format in JSON_OR_HTML:
+        count, rows = await store.load(user, filters, page)
+        return ListResult(count, [_record(row, language) for row in rows])
+    count, rows = await store.load(user, filters, PageRequest(MAX_FILE_ROWS))
+    if count > MAX_FILE_ROWS:
+        raise BadRequest(
+            Message(
+                "These are {count} assignments, and a file has at most {most}. Use filters.",
+                count=count,
+                most=MAX_FILE_ROWS,
+            )
+        )
+    is_csv = request.format is Format.CSV
+    body = await run_in_thread(_encode_csv if is_csv else _encode_xlsx, rows)
+    name, fallback = (
+        dated_name([translate(Message("Access review"), each)], now().date()) for each in (language, Language.ENGLISH)
+    )
+    headers = [
+        (b"content-type", request.format.content_type),
+        attachment(name, f".{request.format.query_value}", ascii_name(fallback)),
+        API_CSP,
+        NO_STORE,
+    ]
+    return Response(200, headers, body)
+
+
+def _parse_filters(query: ReviewFilters) -> ReviewFilters:
+    """Replace references by the names in them."""
+    return msgspec.structs.replace(
+        query,
+        user=query.user and parse_field("user", "users", query.user),
+        owner=query.owner and parse_field("owner", "users", query.owner),
+        asset=query.asset and parse_field("asset", "assets", query.asset),
+        permission=query.permission and parse_permission_field("permission", query.permission),
+    )
+
+
+def _record(row: ReviewedRow, language: Language) -> ReviewRecord:
+    return ReviewRecord(
+        url=Link(assignment_path(row.asset_uid, _assignment_uid(row))),
+        user=Link(user_path(row.username)),
+        user__username=row.username,
+        permission=Link(permission_path(row.permission)),
+        partial_permissions=partial_records(decode_filters(row.filters) or {}) if row.permission == PARTIAL else UNSET,
+        label=label(row.permission, row.asset_type, language),
+        inherited=True if row.is_inherited else UNSET,
+        expires_at=row.expires_at or UNSET,
+        asset=Link(asset_path(row.asset_uid)),
+        asset__uid=row.asset_uid,
+        asset__name=row.asset_name,
+        owner=Link(user_path(row.owner)),
+        date_created=row.created_at,
+        last_seen=row.last_seen,
+    )
+
+
+def _assignment_uid(row: ReviewedRow) -> str:
+    """The owner of a collection has no row: the uid is that of the collection."""
+    return owner_assignment_uid(row.uid, row.permission) if not row.uid.startswith("p") else str(row.uid)
+
+
+def _cells(row: ReviewedRow) -> tuple[str, ...]:
+    times = (row.created_at, row.expires_at, row.last_seen)
+    return (
+        row.username,
+        row.asset_uid,
+        row.asset_name,
+        row.owner,
+        row.permission,
+        "true" if row.is_inherited else "",
+        *("" if time is None else str(msgspec.to_builtins(time)) for time in times),
+    )
+
+
+def _encode_csv(rows: Sequence[ReviewedRow]) -> bytes:
+    return encode_csv([COLUMNS, *map(_cells, rows)])
+
+
+def _encode_xlsx(rows: Sequence[ReviewedRow]) -> bytes:
+    cells = [dict(zip(COLUMNS, map(_no_markup, _cells(row)), strict=True)) for row in rows]
+    return write_workbook([ContentSheet("access", [*COLUMNS], cells)], now())
+
+
+def _no_markup(text: str) -> str:
+    """What looks like the markup of a workbook is written as it is with a space behind it."""
+    return f"{text} " if text.startswith("<r>") else text
+
+
+OPERATIONS = (assignment_review,)
