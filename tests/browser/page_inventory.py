@@ -79,6 +79,7 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("version-warnings", "{newest_version}warnings/", USER),
     PageEntry("versions", "{form}versions/", USER),
     PageEntry("version", "{oldest_version}", USER),
+    PageEntry("access-review", "/api/v2/permission-assignments/", USER),
     PageEntry("sharing", "{form}permission-assignments/", USER),
     PageEntry("sharing-colleague", "{form}permission-assignments/", COLLEAGUE),
     PageEntry("sharing-change", "{form}permission-assignments/?change=omar", USER),

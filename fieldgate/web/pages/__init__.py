@@ -12,6 +12,7 @@ from fieldgate.web.pages import (
     ownership,
     permissions,
     reference,
+    review,
     sharing,
     trash,
     users,
@@ -19,8 +20,8 @@ from fieldgate.web.pages import (
 )
 
 _MODULES = (
-    account, assets, event_detail, events, home, imports, log, ownership, permissions, reference, sharing, trash, users,
-    versions,
+    account, assets, event_detail, events, home, imports, log, ownership, permissions, reference, review, sharing,
+    trash, users, versions,
 )  # fmt: skip
 
 PAGES: dict[str, PageView] = {name: view for module in _MODULES for name, view in module.PAGES.items()}

@@ -21,6 +21,7 @@ from fieldgate.web.page_views import (
     Undo,
 )
 from fieldgate.web.pages.account import deletion_errors, send_revocation
+from fieldgate.web.pages.review import load_used_forms
 
 MAX_SUGGESTED_USERS = 200
 MAX_COUNTRIES = 1000
@@ -53,6 +54,8 @@ async def load_user(page: Page, api: InternalAPI) -> dict[str, Any]:
         **await _load_countries(page, api),
         "tokens": await api.get(f"{path}tokens/", {"limit": MAX_LISTED}),
         "sessions": await api.get(f"{path}sessions/", {"limit": MAX_LISTED}),
+        "used_forms": await load_used_forms(record["username"], page.language, api),
+        "max_listed": MAX_LISTED,
         "usernames": [each["username"] for each in users["results"] if each["username"] != record["username"]],
         "preview_types": _count_by_label(preview["asset_types"], page.language) if preview else [],
         "preview_to": form.get("to") if form is not None else "",
