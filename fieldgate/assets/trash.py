@@ -19,6 +19,7 @@ from sqlalchemy.sql.selectable import FromClause
 
 from fieldgate.accounts.tables import users
 from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row
+from fieldgate.assets.sharing.ownership_invites import cancel_transfers
 from fieldgate.assets.store import TOPIC, AssetStore, lock_assets, only_listed
 from fieldgate.assets.tables import COLLECTION, assets, is_live
 from fieldgate.db import Database, DataVersions, RowPage, in_values, now, paginate
@@ -150,6 +151,7 @@ class Trash:
         # What is in the trash already keeps its place, in case that both come back.
         left = and_(is_inside, is_live(), ~self._is_one_of(rows))
         await connection.execute(assets.update().where(left).values(parent_id=None))
+        await cancel_transfers(connection, ids)
         if self.days:
             deletion = assets.update().where(self._is_one_of(rows)).values(deleted_at=now(), deleted_by=user.id)
             await connection.execute(deletion)

@@ -31,7 +31,8 @@ ENTRIES: dict[str, tuple[str, list[Entry]]] = {
     "import_creation": ("", []),
     "import_answer": ("", []),
     "asset_creation": ("", [(PROJECT, "create", "asset")]),
-    "asset_deletion": ("", []),
+    "asset_deletion": ("", [(PROJECT, "in-trash", "asset")]),
+    "asset_undeletion": ("", [(PROJECT, "put-back", "asset")]),
     "asset_change": ("", [(PROJECT, "update-name", "asset")]),
     "version_restoration": ("", [(PROJECT, "update-content", "asset")]),
     "deployment_creation": ("", [(PROJECT, "deploy", "asset")]),
@@ -52,6 +53,11 @@ ENTRIES: dict[str, tuple[str, list[Entry]]] = {
     "user_token_deletion": ("", [NO_TOKEN]),
     "user_session_deletion": ("", [NO_SESSION]),
     "user_transfer": ("", [(PROJECT, "transfer", "asset")] * 2),
+    "ownership_invite_creation": ("", [(PROJECT, "transfer-invite", "asset")]),
+    "ownership_invite_answer": ("", [(PROJECT, "transfer", "asset")] * 2),
+    "ownership_invite_deletion": ("", [(PROJECT, "transfer-cancel", "asset")]),
+    "me_deletion": ("", [(USERS, "delete", "user")]),
+    "user_deletion": ("", [(USERS, "admin-delete", "user")]),
     "event_replacement": ("", [(EVENTS, "create", "event")]),
     "event_deletion": ("", [(EVENTS, "delete", "event")]),
     "token_reading": ("", [NEW_TOKEN]),
@@ -124,6 +130,15 @@ OTHER_CALLS = {
 }
 
 
+# Other users than a superuser.
+CALLERS = {
+    "import_answer": "owner",
+    "ownership_invite_creation": "owner",
+    "ownership_invite_answer": "viewer",
+    "ownership_invite_deletion": "owner",
+}
+
+
 @pytest.fixture
 async def context(start: StartService, database_url: str) -> AsyncIterator[MatrixContext]:
     async with start(database_url=database_url) as service:
@@ -150,7 +165,7 @@ async def test_every_operation_that_writes_is_logged(context: MatrixContext) -> 
     for name, (kind, _) in ENTRIES.items():
         calls = calls_of(name)
         call = OTHER_CALLS.get(name) or calls[kind or next(iter(calls))]
-        kind_of_caller = "owner" if name == "import_answer" else "superuser"
+        kind_of_caller = CALLERS.get(name, "superuser")
         caller = context.callers[kind_of_caller]
         answer = await call(context, kind_of_caller)
         assert answer.status_code < 400, (name, answer.text)
@@ -160,7 +175,8 @@ async def test_every_operation_that_writes_is_logged(context: MatrixContext) -> 
             assert row.ip_address == "127.0.0.1"
             assert row.source.startswith("python-httpx")
             assert row.made_at is not None
-            assert (row.username, row.user_id) == (caller.username, caller.id) or name == "invitation_use"
+            is_another = name in ("invitation_use", "me_deletion")
+            assert (row.username, row.user_id) == (caller.username, caller.id) or is_another
             assert row.credential in ("password", "session", "link") or row.credential.startswith("fgt_")
             assert PASSWORD not in str(row)
             assert not any(secret in str(row) for secret in SECRET.findall(answer.text))
