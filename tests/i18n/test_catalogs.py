@@ -17,7 +17,7 @@ from fieldgate.i18n.languages import TRANSLATED_LANGUAGES, Language
 from fieldgate.i18n.messages import PluralMessage, translate
 
 COUNTS = (0, 1, 2, 3, 11, 100, 1000)
-SAME_AS_IN_ENGLISH = {(Language.FRENCH, "{count} question")}
+SAME_AS_IN_ENGLISH = {(Language.FRENCH, "{count} question"), (Language.FRENCH, "{count} permission")}
 
 
 def _load_script() -> ModuleType:
