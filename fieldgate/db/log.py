@@ -16,15 +16,18 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 from sqlalchemy import JSON, Column, Index, Integer, String, Table, bindparam, func, select
 from sqlalchemy.engine import Connection
+from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db.database import Database
 from fieldgate.db.outages import is_unavailable
+from fieldgate.db.prepared import sqlite_driver
 from fieldgate.db.tables import Timestamp, metadata, now
 from fieldgate.db.upsert import insert_rows_sync, upsert
 from fieldgate.identity import Caller
@@ -202,9 +205,20 @@ _RAISE_COUNT = (
 
 
 def _add_to_counts(connection: Connection, added: Mapping[str, int]) -> None:
+    sql, order, constants = _raise_count_statement(connection.dialect)
+    driver = sqlite_driver(connection)  # every write is logged, and the engine takes several times as long
     for log_type, more in added.items():
-        if not connection.execute(_RAISE_COUNT, {"of_type": log_type, "more": more}).rowcount:
+        values = {**constants, "of_type": log_type, "more": more}
+        arguments = tuple(values[name] for name in order)
+        raised = connection.exec_driver_sql(sql, arguments) if driver is None else driver.execute(sql, arguments)
+        if not raised.rowcount:
             connection.execute(log_counts.insert().values(log_type=log_type, entries=more))
+
+
+@lru_cache(maxsize=2)
+def _raise_count_statement(dialect: Dialect) -> tuple[str, Sequence[str], Mapping[str, Any]]:
+    compiled = _RAISE_COUNT.compile(dialect=dialect)
+    return str(compiled), compiled.positiontup or (), compiled.params
 
 
 async def count_entries(connection: AsyncConnection, log_types: Sequence[str]) -> int:
