@@ -118,6 +118,10 @@ class MatrixContext:
         answer = await self.service.get(f"{asset.path}versions/", headers=self.owner.headers)
         return str(answer.json()["results"][0]["url"])
 
+    async def list_assignments(self, asset: WorldAsset) -> list[dict[str, Any]]:
+        answer = await self.service.get(asset.path + SHARING, headers=self.owner.headers)
+        return list(answer.json())
+
     async def request(self, caller: str, method: str, path: str, **options: Any) -> httpx.Response:
         self.service.client.cookies.clear()  # drop the session of an earlier login
         return await self.service.request(method, path, headers=self.callers[caller].headers, **options)
@@ -375,7 +379,7 @@ def assignment(kind: str, whose: str, method: str) -> Call:
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
         asset = await context.create_asset(kind)
         holder = context.callers[{"the owner's": "owner", "the viewer's": "viewer"}.get(whose, caller)]
-        listed = (await context.service.get(asset.path + SHARING, headers=context.owner.headers)).json()
+        listed = await context.list_assignments(asset)
         urls = [each["url"] for each in listed if each["user"].endswith(f"/{holder.username}/")]
         return await context.request(caller, method, next(iter(urls), f"{asset.path}{SHARING}pNone/"))
 

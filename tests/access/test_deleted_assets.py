@@ -1,0 +1,50 @@
+"""No operation finds an asset in the trash, whoever calls it, except the one that restores it."""
+
+from typing import Any
+
+from fieldgate.app import operations
+from fieldgate.identity import User
+from tests.access.matrix import PRIVATE, MatrixContext, calls_of
+from tests.access.permission_world import WorldAsset
+from tests.conftest import StartService
+
+LOGGED_IN = ("stranger", "manager", "owner", "superuser")
+REFUSALS = {"asset_bulk_action": 403}  # for some of many
+RESTORES = ("asset_undeletion",)
+
+
+class TrashContext(MatrixContext):
+    """All assets are one that was deleted."""
+
+    async def create_asset(self, kind: str) -> WorldAsset:
+        if kind not in self._shared_assets:
+            asset = self._shared_assets[kind] = await super().create_asset(kind)
+            self.version = await super().version_url(asset)
+            self.assignments = await super().list_assignments(asset)
+            await self.world.trash.delete(User(id=self.owner.id), asset.uid)
+        return self._shared_assets[kind]
+
+    async def version_url(self, asset: WorldAsset) -> str:
+        return self.version
+
+    async def list_assignments(self, asset: WorldAsset) -> list[dict[str, Any]]:
+        return self.assignments
+
+    async def add_version(self, asset: WorldAsset) -> None:
+        pass
+
+
+async def test_no_operation_finds_a_deleted_asset(start: StartService, database_url: str) -> None:
+    async with start(database_url=database_url) as service:
+        context = TrashContext(service)
+        await context.set_up()
+        tried = 0
+        for operation in operations():
+            for kind, call in calls_of(operation).items():
+                if not kind.endswith(PRIVATE) or operation.name in RESTORES:
+                    continue
+                found = {caller: (await call(context, caller)).status_code for caller in LOGGED_IN}
+                expected = REFUSALS.get(operation.name, 404)
+                assert found == dict.fromkeys(LOGGED_IN, expected), (operation.name, kind)
+                tried += 1
+        assert tried > 30
