@@ -9,9 +9,12 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from fieldgate.assets.tables import assets, assignments
+from fieldgate.assets.tables import assets, assignments, is_live
+from fieldgate.assets.trash import Trash
+from fieldgate.db import now
 from fieldgate.db.log import log
 from fieldgate.errors import NotFound
+from fieldgate.identity import WORKER
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.permissions import rules
 from fieldgate.settings import Settings
@@ -22,11 +25,12 @@ from tests.imports.workbooks import xlsx
 __all__ = ["teams"]  # a fixture
 
 WRITES = 25  # by each worker
-KINDS = ("batch_add", "batch_remove", "replace", "clone", "assign", "clear", "rename", "delete", "delete collection")
-WEIGHTS = (5, 4, 4, 4, 3, 2, 4, 2, 1)
+KINDS = ("batch_add", "batch_remove", "replace", "clone", "assign", "clear", "rename", "delete", "delete collection",
+         "restore", "restore collection", "in bulk", "purge")  # fmt: skip
+WEIGHTS = (5, 4, 4, 4, 3, 2, 4, 2, 1, 3, 3, 3, 1)
 HOLDERS = ("ann", "bob", "viewer", "editor")
 PERMISSIONS = ("view_asset", "change_asset", "manage_asset")
-EXPECTED_STATUSES = (200, 201, 204, 400, 404)  # 400: cloned onto another type; 404: deleted by another worker
+EXPECTED_STATUSES = (200, 201, 204, 400, 403, 404)  # 400: cloned onto another type; 403, 404: deleted by another worker
 
 
 class CollectionSet:
@@ -86,6 +90,17 @@ async def random_write(team: SharingTeam, collection_set: CollectionSet, rng: ra
         answer = await team.request("owner", "DELETE", f"/api/v2/assets/{collection_set.collections[scope]}/")
         await collection_set.recreate_collection(scope)
         return [answer]
+    if kind in ("restore", "restore collection"):
+        uid = rng.choice(collection_set.collections if kind == "restore collection" else collection_set.inside)
+        steps = (("DELETE", ""), ("POST", "undelete/"))
+        return [await team.request("owner", method, f"/api/v2/assets/{uid}/{path}") for method, path in steps]
+    if kind == "purge":
+        await Trash(team.service.database, team.service.data_versions, days=30).purge(WORKER, now())
+        return []
+    if kind == "in bulk":
+        payload: dict[str, Any] = {"asset_uids": rng.sample(collection_set.all, 3)}
+        bodies = [{"payload": {**payload, "action": action}} for action in ("delete", "undelete", "undelete")]
+        return [await team.request("owner", "POST", "/api/v2/assets/bulk/", json=body) for body in bodies]
     return [await team.request_assignments(uid, "owner", "POST", json={"user": name, "permission": permission})]
 
 
@@ -113,6 +128,14 @@ async def replayed_permissions(team: SharingTeam) -> dict[tuple[int, int], tuple
             assert (permission in which) == (what in ("removed", "allowed")), details
             (which.add if what in ("granted", "denied") else which.remove)(permission)
     return {key: sets for key, sets in found.items() if any(sets)}
+
+
+async def found_in_deleted_collections(team: SharingTeam) -> list[str]:
+    """Assets outside the trash in collections that are in it."""
+    deleted = assets.alias()
+    inside = select(assets.c.uid).join_from(assets, deleted, deleted.c.id == assets.c.parent_id)
+    async with team.service.database.read_transaction() as connection:
+        return list((await connection.execute(inside.where(is_live(), deleted.c.deleted_at.is_not(None)))).scalars())
 
 
 async def types(team: SharingTeam) -> dict[int, str]:
@@ -162,6 +185,7 @@ async def test_concurrent_writes_to_collections_and_assets(teams: tuple[SharingT
     async with asyncio.timeout(60):
         await asyncio.gather(import_into(), *(write(teams[index % 2], index) for index in range(4)))
     assert done[200] + done[201] + done[204] > 2 * WRITES, done
+    assert not await found_in_deleted_collections(team)
     rows, kinds = await stored_permissions(team), await types(team)
     assert rows == await replayed_permissions(beside)
     for (asset, _), (granted, denied) in rows.items():
