@@ -143,7 +143,9 @@ def log_sentence(record: Mapping[str, Any], language: Language, asset_type: str 
 
 def _permission_sentence(record: Mapping[str, Any], language: Language, asset_type: str) -> str:
     changed = record["metadata"]["permissions"]
-    kinds = (("granted", changed["added"]), ("removed", changed["removed"]))
+    before, after = (record["metadata"].get(name, {}) for name in ("ends_before", "ends_after"))
+    moved = [each for each in sorted(before.keys() | after.keys()) if before.get(each) != after.get(each)]
+    kinds = (("granted", changed["added"]), ("removed", changed["removed"]), ("ends", moved))
     effects = [
         {
             "effect": effect,

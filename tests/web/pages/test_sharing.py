@@ -242,8 +242,9 @@ async def test_access_that_ends(team: SharingTeam) -> None:
     await client.submit_and_follow(page_path(uid), *notice_fields(endless.text))
     assert {each.get("expires_at") for each in await team.list_assignments(uid)} == {None, "2099-11-30T08:00:00Z"}
 
+    for path in (f"{page_path(uid)}history/", f"/api/v2/assets/{uid}/history/"):
+        assert "owner changed when the access of ann ends." in text_of((await client.get(path)).text)
     history = text_of((await client.get(f"{page_path(uid)}history/")).text)
-    assert "owner changed when the access of ann ends." in history
     assert "no longer ends" in history
     why = text_of((await client.get(f"{page_path(uid)}explain/?user=ann&permission=view_asset")).text)
     assert "Ends on Nov 30, 2099." in why
