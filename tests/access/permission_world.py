@@ -3,7 +3,7 @@
 import random
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -102,10 +102,11 @@ class PermissionWorld:
         self.assets.append(created)
         return created
 
-    async def grant(self, user: WorldUser, asset: WorldAsset, *codenames: str) -> None:
-        scope = await self.load_assignments(asset)
+    async def grant(self, user: WorldUser, asset: WorldAsset, *codenames: str, until: datetime | None = None) -> None:
+        state = (await self.load_assignments(asset)).state_of(user.id)
         filters = SAMPLE_FILTERS if PARTIAL in codenames else None
-        await self._save(asset, user, rules.assign(scope.state_of(user.id), codenames, asset.asset_type, filters))
+        ends = dict.fromkeys(codenames, until)
+        await self._save(asset, user, rules.assign(state, codenames, asset.asset_type, filters, ends))
 
     async def revoke(self, user: WorldUser, asset: WorldAsset, *codenames: str) -> None:
         scope = await self.load_assignments(asset)
@@ -127,7 +128,8 @@ class PermissionWorld:
         async with self.service.database.read_transaction() as connection:
             for row in await connection.execute(select(assignments).where(assignments.c.asset_id == asset.id)):
                 if row.expires_at is None or row.expires_at > now():
-                    found[row.user_id].append(Assignment(row.permission, row.is_denied, row.filters))
+                    assignment = Assignment(row.permission, row.is_denied, row.filters, row.expires_at)
+                    found[row.user_id].append(assignment)
         return found
 
     async def _save(self, asset: WorldAsset, user: WorldUser, outcome: RuleOutcome) -> None:
@@ -135,7 +137,7 @@ class PermissionWorld:
         state, a_day = outcome.state, timedelta(days=1)
         possible = rules.assignable(asset.asset_type, to_public=state.is_public)
         values = [
-            *((each, False, now() + a_day if "view" in each else None) for each in state.granted),
+            *((each, False, state.ends.get(each)) for each in state.granted),
             *((each, True, None) for each in state.denied),
             *((each, False, now() - a_day) for each in possible - state.granted - state.denied),
         ]
@@ -186,6 +188,9 @@ async def random_step(world: PermissionWorld, rng: random.Random) -> None:
     thing = rng.choice(world.assets)
     person = rng.choice([each for each in (*world.users, PUBLIC_USER) if each is not thing.owner])
     possible: Sequence[str] = sorted(rules.assignable(thing.asset_type, to_public=person is PUBLIC_USER))
-    change = world.grant if rng.random() < 0.7 else world.revoke
-    if possible:
-        await change(person, thing, rng.choice(possible))
+    if possible and rng.random() < 0.7:
+        hours = rng.choice([None, 1, 2, 3])
+        until = None if hours is None else now() + timedelta(hours=hours)
+        await world.grant(person, thing, rng.choice(possible), until=until)
+    elif possible:
+        await world.revoke(person, thing, rng.choice(possible))

@@ -1,13 +1,20 @@
 """Access that ends: from that moment nothing is granted, in every process, without a write."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
+from sqlalchemy import BigInteger, literal, type_coerce
 
+from fieldgate.assets.authorization import AssignmentScope
+from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assignments
-from fieldgate.db import now
-from tests.access.permission_world import PUBLIC_USER, PermissionWorld
-from tests.conftest import Service, StartService
+from fieldgate.db import Timestamp, now
+from fieldgate.permissions import rules
+from tests.access.permission_world import PUBLIC_USER, PermissionWorld, generate_world
+from tests.access.test_visibility_sql import how_shared, is_in_list
+from tests.conftest import Service, StartService, nightly_only
 
 PATH = "/api/v2/assets/"
 
@@ -18,6 +25,66 @@ async def end_all(service: Service) -> None:
     async with service.database.transaction() as connection:
         end = moment.replace(microsecond=moment.microsecond // 1000 * 1000)  # the clock of SQLite has milliseconds
         await connection.execute(assignments.update().values(expires_at=end))
+
+
+async def let_an_hour_pass(service: Service) -> None:
+    """Move all ends towards the past."""
+    async with service.database.transaction() as connection:
+        hour = literal(timedelta(hours=1) // timedelta(microseconds=1), BigInteger)
+        moved = type_coerce(type_coerce(assignments.c.expires_at, BigInteger) - hour, Timestamp)
+        await connection.execute(assignments.update().values(expires_at=moved))
+        await service.data_versions.bump(connection, TOPIC)
+
+
+def scope_at(scope: AssignmentScope, moment: datetime) -> AssignmentScope:
+    """What is left of the assignments at a time: those that have not ended."""
+    direct, on_collection = (
+        {
+            user_id: [row for row in rows if row.expires_at is None or row.expires_at > moment]
+            for user_id, rows in by_user.items()
+        }
+        for by_user in (scope.direct, scope.on_collection)
+    )
+    return msgspec.structs.replace(scope, direct=direct, on_collection=on_collection)
+
+
+@pytest.mark.parametrize("seed", [0, *nightly_only(1, 2, 3)])
+async def test_at_every_time_access_is_that_of_what_has_not_ended(
+    start: StartService, database_url: str, seed: int
+) -> None:
+    """In lists (SQL), single assets (rules) and explanations."""
+    async with start(database_url=database_url) as service:
+        world = await generate_world(service, seed)
+        began = now()
+        scopes = {asset.uid: await world.load_assignments(asset) for asset in world.assets}
+        counts = []
+        for hours in range(4):
+            left = {uid: scope_at(scope, began + timedelta(hours=hours)) for uid, scope in scopes.items()}
+            counts.append(sum(len(rows) for scope in left.values() for rows in scope.direct.values()))
+            for user in [each for each in world.users if not each.is_disabled]:
+                answer = await service.get(f"{PATH}?limit=1000", headers=user.headers)
+                listed = {each["uid"]: each["status"] for each in answer.json()["results"]}
+                assert listed == {
+                    asset.uid: how_shared(world, asset, left[asset.uid])
+                    for asset in world.assets
+                    if is_in_list(user, asset, left[asset.uid])
+                }
+                for asset in world.assets:
+                    state = left[asset.uid].state_of(user.id)
+                    allowed = rules.effective_permissions(state, asset.asset_type)
+                    query = f"explain/?user={user.username}&permission=view_asset"
+                    explained = await service.get(f"{asset.path}permission-assignments/{query}", headers=user.headers)
+                    if not user.is_superuser:
+                        assert explained.status_code == (200 if "view_asset" in allowed else 404)
+                        found = await service.get(asset.path, headers=user.headers)
+                        assert found.status_code == explained.status_code
+                    if not user.is_superuser and "view_asset" in allowed:
+                        shown = {each["codename"] for each in found.json()["effective_permissions"]}
+                        assert shown - {"delete_asset"} == allowed
+                        assert explained.json()["allowed"]
+            await let_an_hour_pass(service)
+        assert counts == sorted(counts, reverse=True)
+        assert counts[0] > counts[-1]
 
 
 @pytest.mark.parametrize("through", ["the form", "its collection", "the public"])
