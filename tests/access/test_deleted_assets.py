@@ -40,7 +40,7 @@ async def test_no_operation_finds_a_deleted_asset(start: StartService, database_
         await context.set_up()
         tried = 0
         for operation in operations():
-            for kind, call in calls_of(operation).items():
+            for kind, call in calls_of(operation.name).items():
                 if not kind.endswith(PRIVATE) or operation.name in RESTORES:
                     continue
                 found = {caller: (await call(context, caller)).status_code for caller in LOGGED_IN}
