@@ -9,7 +9,7 @@ from tests.access.permission_world import WorldAsset
 from tests.conftest import StartService
 
 LOGGED_IN = ("stranger", "manager", "owner", "superuser")
-REFUSALS = {"asset_bulk_action": 403}  # for some of many
+REFUSALS = {"asset_bulk_action": 403, "ownership_invite_creation": 400}  # for some of many
 RESTORES = ("asset_undeletion",)
 
 
