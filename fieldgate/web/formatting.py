@@ -18,6 +18,11 @@ MAX_CACHED_TEXTS = 4096
 DateValue = str | date | None  # ISO 8601 from JSON, or a date or timestamp
 
 
+def comma(language: Language) -> str:
+    """What separates the items of a list."""
+    return "، " if language is Language.ARABIC else ", "
+
+
 class Formatter:
     """Formats values in one language. Timestamps are in UTC, and say so. None becomes a dash."""
 
@@ -76,8 +81,7 @@ class Formatter:
         if parsed is None:
             return MISSING
         time = dates.format_time(parsed, "short", locale=self._locale)
-        comma = "،" if self._language is Language.ARABIC else ","
-        return f"{_format_day(parsed.date(), self._locale)}{comma} {time} UTC"
+        return f"{_format_day(parsed.date(), self._locale)}{comma(self._language)}{time} UTC"
 
     def since(self, value: DateValue) -> str:
         """3 days ago"""

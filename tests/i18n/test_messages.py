@@ -13,7 +13,10 @@ def test_values_can_be_messages() -> None:
     message = Message(
         "{method} is not allowed here; allowed methods: {allowed}.", method="X", allowed=Message("Password")
     )
-    assert translate(message, Language.FRENCH) == "X n'est pas possible ici ; ces méthodes le sont : Mot de passe."
+    assert (
+        translate(message, Language.FRENCH)
+        == "X n'est pas possible ici\u00a0; ces méthodes le sont\u00a0: Mot de passe."
+    )
 
 
 def test_untranslated_message_is_shown_in_english() -> None:

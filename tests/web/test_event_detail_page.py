@@ -215,4 +215,4 @@ async def test_printed_event_has_its_address_and_the_date(reader: PageClient) ->
     page = (await reader.get(f"{PATH}1/")).text
     printed = re.search(r'<p class="on-paper">(.*?)</p>', page)
     assert printed
-    assert re.fullmatch(rf"{BASE_URL}{PATH}1/, as of \w+ \d+, {now().year}, .* UTC", printed[1])
+    assert re.fullmatch(rf"\u2066{BASE_URL}{PATH}1/\u2069, as of \w+ \d+, {now().year}, .* UTC", printed[1])

@@ -7,7 +7,7 @@ from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.links import encode_query
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.web.formatting import MISSING, Formatter
+from fieldgate.web.formatting import MISSING, Formatter, comma
 from fieldgate.web.page_views import Page, PageView, Redirect
 from fieldgate.web.pages.event_charts import (
     EVENT_PATH,
@@ -190,7 +190,7 @@ def _boxes(params: Mapping[str, str], names: FilterNames, language: Language) ->
             {
                 "prefix": prefix,
                 "label": translate(label, language),
-                "text": ", ".join(options[each] for each in ticked) or translate(nothing, language),
+                "text": comma(language).join(options[each] for each in ticked) or translate(nothing, language),
                 "options": [(id_, text, id_ in ticked) for id_, text in options.items()],
             }
         )
