@@ -12,6 +12,8 @@ def event_entry(action: str, event_id: int | None = None, **details: int) -> Log
 
 
 async def log_run(database: Database, action: str, **counts: int) -> None:
-    """Log the run of a command that writes events, with their numbers."""
+    """Log the run of a command that writes events, with their numbers, unless nothing changed."""
+    if not any(counts.get(name) for name in ("created", "changed", "deleted")):
+        return
     entry = event_entry(action, **{name: count for name, count in counts.items() if count})
     await database.write(lambda connection: write_log_sync(connection, OPERATOR, [entry]))

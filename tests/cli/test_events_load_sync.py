@@ -47,6 +47,11 @@ def test_load(tmp_path: Path) -> None:
     status, output, errors = run_load(tmp_path, "-", stdin=encode(record(5)).decode())
     assert (status, output.splitlines()[0], errors) == (0, "created 1, changed 0, unchanged 0, failed 0", "")
     assert run_load(tmp_path, "-")[1] == "created 0, changed 0, unchanged 0, failed 0\n"
+    logged = sqlite3.connect(tmp_path / "data" / "fieldgate.db").execute("SELECT action, credential, details FROM log")
+    assert [(action, credential, msgspec.json.decode(details)) for action, credential, details in logged] == [
+        ("load", "command", {"created": 3, "failed": 1}),
+        ("load", "command", {"created": 1}),
+    ]
 
 
 @pytest.mark.parametrize(
