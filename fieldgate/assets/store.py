@@ -30,7 +30,7 @@ from fieldgate.assets.tables import (
     ownership_transfers,
     versions,
 )
-from fieldgate.db import Database, DataVersions, RowPage, new_uid, now, paginate
+from fieldgate.db import Database, DataVersions, RowPage, in_values, new_uid, now, paginate
 from fieldgate.db.log import PROJECT, LogEntry, LogObject, count_in_log, write_log
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
@@ -364,12 +364,14 @@ class AssetStore:
             return {row.owner_id: row.collections for row in await connection.execute(query)}
 
 
-async def lock_assets(connection: AsyncConnection, condition: ColumnElement[bool]) -> None:
+def lock_assets(connection: Connection, database: Database, condition: ColumnElement[bool]) -> None:
     """Lock collections before the assets in them, each in order of id, to avoid deadlocks."""
-    is_collection = assets.c.asset_type == COLLECTION
-    parents = select(assets.c.parent_id).where(condition, assets.c.parent_id.is_not(None))
-    for locked in (assets.c.id.in_(parents) | and_(condition, is_collection), and_(condition, ~is_collection)):
-        await connection.execute(select(assets.c.id).where(locked).order_by(assets.c.id).with_for_update())
+    found = connection.execute(select(assets.c.id, assets.c.parent_id, assets.c.asset_type).where(condition)).all()
+    collections = {row.parent_id for row in found if row.parent_id is not None}
+    collections |= {row.id for row in found if row.asset_type == COLLECTION}
+    for ids in (collections, {row.id for row in found} - collections):
+        rows = select(assets.c.id).where(in_values(database, assets.c.id, ids)).order_by(assets.c.id)
+        connection.execute(rows.with_for_update())
 
 
 def only_listed(query: Select[Any], caller: Caller) -> Select[Any]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, and_, exists, or_, select
+from sqlalchemy import ColumnElement, Row, Select, and_, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.selectable import FromClause
 
@@ -34,6 +34,7 @@ PURGE_BATCH = 20  # assets deleted in one transaction, with all their versions
 _NOT_IN_TRASH = Message("This form is not in the trash, or it is not yours.")
 _NOT_ALL_OWN = Message("One of these does not exist or is not yours. Nothing was changed.")
 
+_COLLECTIONS, _INSIDE = assets.alias("collections"), assets.alias("inside")
 _OLDEST_FIRST = (assets.c.deleted_at, assets.c.id)
 
 # Whether an asset is one of those that are asked for.
@@ -141,7 +142,7 @@ class Trash:
         await write_log(connection, by, *(_log_entry("delete", row) for row in rows))
 
     async def _lock(self, connection: AsyncConnection, condition: ColumnElement[bool]) -> Sequence[Row[Any]]:
-        await lock_assets(connection, condition)
+        await connection.run_sync(lock_assets, self._database, condition)
         query = select(assets).where(condition).order_by(assets.c.id).with_for_update()
         return (await connection.execute(query)).all()
 
@@ -190,28 +191,23 @@ def _is_meant(user: User, uids: Collection[str] | None) -> IsMeant:
 
 def _is_deleted(is_meant: IsMeant) -> ColumnElement[bool]:
     """Whether an asset goes to the trash: alone, or with its collection."""
-    collections = assets.alias()
-    return and_(is_live(), or_(is_meant(assets), _is_taken_along(collections, is_meant)))
+    return and_(is_live(), _is_meant_or_inside(is_meant))
 
 
 def _is_restored(is_meant: IsMeant) -> ColumnElement[bool]:
     """Whether an asset comes back: alone, or with the collection that took it."""
-    collections = assets.alias()
-    at_that_time = collections.c.deleted_at == assets.c.deleted_at
-    along = _is_taken_along(collections, is_meant, at_that_time)
-    return and_(assets.c.deleted_at.is_not(None), or_(is_meant(assets), along))
+    is_same_time = _INSIDE.c.deleted_at == _COLLECTIONS.c.deleted_at
+    return and_(assets.c.deleted_at.is_not(None), _is_meant_or_inside(is_meant, is_same_time))
 
 
-def _is_taken_along(
-    collections: FromClause, is_meant: IsMeant, *conditions: ColumnElement[bool]
-) -> ColumnElement[bool]:
-    found = select(collections.c.id).where(
-        collections.c.id == assets.c.parent_id,
-        collections.c.owner_id == assets.c.owner_id,
-        is_meant(collections),
-        *conditions,
+def _is_meant_or_inside(is_meant: IsMeant, *conditions: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Whether an asset is meant, or in a collection of its owner that is meant. Reads nothing but these."""
+    inside = (
+        select(_INSIDE.c.id)
+        .join_from(_COLLECTIONS, _INSIDE, _INSIDE.c.parent_id == _COLLECTIONS.c.id)
+        .where(is_meant(_COLLECTIONS), _INSIDE.c.owner_id == _COLLECTIONS.c.owner_id, *conditions)
     )
-    return exists(found.correlate_except(collections))
+    return assets.c.id.in_(union(select(_COLLECTIONS.c.id).where(is_meant(_COLLECTIONS)), inside))
 
 
 def _may_restore(user: User, row: Row[Any]) -> bool:

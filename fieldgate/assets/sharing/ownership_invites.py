@@ -79,7 +79,7 @@ class OwnershipInvites:
     async def create(self, user: User, recipient_name: str, uids: Collection[str]) -> str:
         """Offer assets of a user to another one. Return the uid of the invitation. Raise `ValidationError`."""
         async with self._database.transaction() as connection:
-            await lock_assets(connection, assets.c.uid.in_(uids))
+            await connection.run_sync(lock_assets, self._database, assets.c.uid.in_(uids))
             recipient = await _find_recipient(connection, user, recipient_name)
             offered = await _find_offered(connection, user, uids)
             timestamp, uid = now(), new_uid("o")
@@ -131,7 +131,9 @@ class OwnershipInvites:
     async def _accept(self, connection: AsyncConnection, user: User, invite: Invite) -> None:
         sender_id, asset_ids = invite.row.sender_id, [each.asset_id for each in invite.transfers]
         # With what is in a collection: it may leave it.
-        await lock_assets(connection, assets.c.id.in_(asset_ids) | assets.c.parent_id.in_(asset_ids))
+        await connection.run_sync(
+            lock_assets, self._database, assets.c.id.in_(asset_ids) | assets.c.parent_id.in_(asset_ids)
+        )
         both = select(users.c.id, users.c.disabled_at).where(users.c.id.in_((sender_id, user.id)))
         people = (await connection.execute(both.order_by(users.c.id).with_for_update())).all()
         await _require_open(connection, invite.row.uid)

@@ -29,7 +29,7 @@ from fieldgate.assets.sharing.grants import (
     reject_oversized,
     run_by_cost,
 )
-from fieldgate.assets.store import TOPIC
+from fieldgate.assets.store import TOPIC, lock_assets
 from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
 from fieldgate.db import (
     Database,
@@ -72,7 +72,7 @@ class AssignmentStore:
 
         def run(connection: Connection) -> Result:
             if not self._database.is_sqlite:  # SQLite has one writer at a time
-                self._lock(connection, uids)
+                lock_assets(connection, self._database, in_values(self._database, assets.c.uid, uids))
             return work(self.in_transaction(connection))
 
         return await self._database.write(run)
@@ -84,16 +84,6 @@ class AssignmentStore:
     def in_transaction(self, connection: Connection) -> "SharingTransaction":
         """Use an open transaction. To write, the assets must be locked already."""
         return SharingTransaction(self._database, self._data_versions, self._queries, connection)
-
-    def _lock(self, connection: Connection, uids: Collection[str]) -> None:
-        """Lock collections before the assets in them, each in order of id, to avoid deadlocks."""
-        columns = select(assets.c.id, assets.c.parent_id, assets.c.asset_type)
-        found = connection.execute(columns.where(in_values(self._database, assets.c.uid, uids))).all()
-        collections = {row.parent_id for row in found if row.parent_id is not None}
-        collections |= {row.id for row in found if row.asset_type == "collection"}
-        for ids in (collections, {row.id for row in found} - collections):
-            rows = select(assets.c.id).where(in_values(self._database, assets.c.id, ids)).order_by(assets.c.id)
-            connection.execute(rows.with_for_update())
 
     async def load_visible(self, asset: AuthorizedAsset, caller: Caller) -> AssetGrants:
         """Return an asset with the assignments that the caller can see, and perhaps others: use `visible_to`."""

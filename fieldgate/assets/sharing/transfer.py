@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.tables import users
 from fieldgate.assets.sharing.change_log import EffectRow, effect_row, permission_entry
 from fieldgate.assets.sharing.grants import Action
-from fieldgate.assets.store import TOPIC, lock_assets
+from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
 from fieldgate.db import Database, DataVersions, Timestamp, insert_rows, new_uid, now
 from fieldgate.db.log import LogEntry, LogObject, LogUser, write_log
@@ -99,7 +99,11 @@ async def _lock(connection: AsyncConnection, transfer: Transfer) -> None:
 
     Then lock the users, so that nobody creates an asset or an assignment for them before the transfer is done.
     """
-    await lock_assets(connection, transfer.is_moved)
+    is_owned = transfer.is_moved
+    is_collection = assets.c.asset_type == "collection"
+    parents = select(assets.c.parent_id).where(is_owned, assets.c.parent_id.is_not(None))
+    for condition in (assets.c.id.in_(parents) | and_(is_owned, is_collection), and_(is_owned, ~is_collection)):
+        await connection.execute(select(assets.c.id).where(condition).order_by(assets.c.id).with_for_update())
     both = users.c.id.in_((transfer.owner_id, transfer.new_owner_id))
     await connection.execute(select(users.c.id).where(both).order_by(users.c.id).with_for_update())
 
