@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
-from sqlalchemy import JSON, AdaptedConnection, ColumnElement, Select, Text, bindparam, func, not_, select
+from sqlalchemy import JSON, AdaptedConnection, ColumnElement, Select, Text, and_, bindparam, func, not_, select
 from sqlalchemy.engine import Connection
 
 from fieldgate.accounts.store import username_key
@@ -296,7 +296,9 @@ Row = dict[str, object]
 
 class AssignmentRows(msgspec.Struct, frozen=True):
     deleted_ids: list[int]
-    asset_ids: set[int]  # whose ended rows may be in the way of new ones
+    # Of these users on these assets, rows that have ended may be in the way of new ones.
+    asset_ids: set[int]
+    user_ids: set[int]
     new: list[Row]
     updates: list[Row]
 
@@ -305,6 +307,7 @@ class AssignmentRows(msgspec.Struct, frozen=True):
         return cls(
             [id_ for change in changes for id_ in _deleted_ids(change)],
             {change.asset.id for change in changes},
+            {change.user.id for change in changes},
             _new_rows(changes, Timestamp.pack(now())),
             [row for change in changes for row in _updates(change)],
         )
@@ -317,7 +320,11 @@ class AssignmentRows(msgspec.Struct, frozen=True):
             connection.execute(update.values(values), self.updates)
         if self.deleted_ids or self.new:
             is_deleted = in_values(database, assignments.c.id, self.deleted_ids)
-            has_ended = in_values(database, assignments.c.asset_id, self.asset_ids) & not_(has_not_ended())
+            has_ended = and_(
+                in_values(database, assignments.c.asset_id, self.asset_ids),
+                in_values(database, assignments.c.user_id, self.user_ids),
+                not_(has_not_ended()),
+            )
             connection.execute(assignments.delete().where(is_deleted | has_ended))
         insert_rows_sync(connection, assignments, self.new)
 
