@@ -30,6 +30,9 @@ _ON_FORMS: Sentences = {
     "in-trash": Message("{by} deleted it."),
     "put-back": Message("{by} restored it after it was deleted."),
     "delete": Message("{by} deleted it for good."),
+    "transfer-invite": Message("{by} invited {user} to own it."),
+    "transfer-decline": Message("{by} declined to own it."),
+    "transfer-cancel": Message("{by} cancelled the invitation of {user} to own it."),
 }
 _RESTORED = Message("{by} restored an earlier version.")
 _ON_OTHERS: Mapping[str, Sentences] = {
@@ -40,7 +43,9 @@ _ON_OTHERS: Mapping[str, Sentences] = {
         "update": Message("{by} changed the user {user}."),
         "disable": Message("{by} disabled the user {user}."),
         "enable": Message("{by} enabled the user {user}."),
-        "delete": Message("{by} deleted a user."),
+        "delete": Message("{by} deleted the own account."),
+        "admin-delete": Message("{by} deleted a user."),
+        "export": Message("{by} downloaded everything about the own account."),
         "change-password": Message("{by} changed the password of {user}."),
         "create-link": Message("{by} created a one-time link for {user}."),
         "use-link": Message("{by} set a password with a one-time link."),
