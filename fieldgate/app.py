@@ -183,6 +183,7 @@ def build_app(
     events = EventSearch(event_store, reference, data_versions, record_cache_bytes=settings.record_cache_size)
     readiness = DatabaseReadiness(database)
     authorizer, asset_store = AssetAuthorizer(database), AssetStore(database, data_versions)
+    trash = Trash(database, data_versions, settings.trash_days)
     workbook_writer = WorkbookWriter()
     form_files = FormFiles(authorizer, asset_store, workbook_writer)
     sandbox = RequestSandbox(SandboxLimits(settings.import_memory, settings.import_seconds))
@@ -195,7 +196,7 @@ def build_app(
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
         passwords, LogStore(database), InvitationStore(database), UserEditor(database, data_versions),
-        AccountRemover(database, data_versions, asset_store),
+        AccountRemover(database, data_versions, trash),
         OwnershipStore(database, data_versions), ReviewStore(database),
         OwnershipInvites(database, data_versions, quota, settings.invite_days),
         admin_routes.PublicCollections(asset_store.count_public_collections),
@@ -205,7 +206,7 @@ def build_app(
         AssignmentStore(database, data_versions),
         AssetWriter(database, data_versions, authorizer, content_checker, quota),
         VersionRestorer(database, data_versions, quota), Deployments(database, data_versions),
-        Trash(database, data_versions, settings.trash_days),
+        trash,
         fetcher or URLFetcher(settings.import_hosts), WorkbookAnnotator(sandbox),
         reference, event_store, events,
         EventExporter(events),

@@ -12,7 +12,6 @@ from sqlalchemy import ColumnElement, Row, Select, Text, and_, case, cast, false
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.accounts.leaving import OwnedAsset
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets import visibility_sql
 from fieldgate.assets.asset_log import change_entries, export_entry
@@ -31,7 +30,7 @@ from fieldgate.assets.tables import (
     versions,
 )
 from fieldgate.db import Database, DataVersions, RowPage, in_values, new_uid, now, paginate
-from fieldgate.db.log import PROJECT, LogEntry, LogObject, count_in_log, write_log
+from fieldgate.db.log import count_in_log, write_log
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
 
@@ -292,27 +291,6 @@ class AssetStore:
         if row is None:
             raise asset_not_found()
         return row
-
-    # The next methods are for a transaction that deletes the account of the owner.
-
-    async def lock_owned(self, connection: AsyncConnection, owner_id: int) -> None:
-        """Lock all assets of an owner, in order of id."""
-        owned = select(assets.c.id).where(assets.c.owner_id == owner_id).order_by(assets.c.id)
-        await connection.execute(owned.with_for_update())
-
-    async def list_owned(self, connection: AsyncConnection, owner_id: int) -> list[OwnedAsset]:
-        """Return what an owner has outside the trash, sorted by name."""
-        is_owned = and_(assets.c.owner_id == owner_id, assets.c.deleted_at.is_(None))
-        query = select(assets.c.uid, assets.c.name).where(is_owned).order_by(assets.c.name_key, assets.c.id)
-        return [OwnedAsset(row.uid, row.name) for row in await connection.execute(query)]
-
-    async def purge_trash_of(self, connection: AsyncConnection, by: Caller, owner_id: int) -> None:
-        """Delete the assets in the trash of an owner for good."""
-        in_trash = and_(assets.c.owner_id == owner_id, assets.c.deleted_at.is_not(None))
-        deletion = assets.delete().where(in_trash).returning(assets.c.uid, assets.c.name)
-        deleted = [LogObject("asset", uid, name, owner_id) for uid, name in await connection.execute(deletion)]
-        await write_log(connection, by, *(LogEntry(log_type=PROJECT, action="delete", object=each) for each in deleted))
-        await self._data_versions.bump(connection, TOPIC)
 
     async def find_open_invite(self, asset_id: int) -> Row[Any] | None:
         """Return the open invitation to own an asset: uid, sender_id, recipient_id, sender, recipient, status."""

@@ -17,6 +17,7 @@ from sqlalchemy import ColumnElement, Row, Select, and_, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.selectable import FromClause
 
+from fieldgate.accounts.leaving import OwnedAsset
 from fieldgate.accounts.tables import users
 from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row
 from fieldgate.assets.sharing.ownership_invites import cancel_transfers
@@ -140,6 +141,25 @@ class Trash:
         """Delete assets for good. The caller locked them, and bumps the data version if they were not in the trash."""
         await connection.execute(assets.delete().where(self._is_one_of(rows)))
         await write_log(connection, by, *(_log_entry("delete", row) for row in rows))
+
+    # The next methods are for a transaction that deletes the account of the owner.
+
+    async def lock_owned(self, connection: AsyncConnection, owner_id: int) -> None:
+        """Lock all assets of an owner, in order of id."""
+        owned = select(assets.c.id).where(assets.c.owner_id == owner_id).order_by(assets.c.id)
+        await connection.execute(owned.with_for_update())
+
+    async def list_owned(self, connection: AsyncConnection, owner_id: int) -> list[OwnedAsset]:
+        """Return what an owner has outside the trash, sorted by name."""
+        is_owned = and_(assets.c.owner_id == owner_id, is_live())
+        query = select(assets.c.uid, assets.c.name).where(is_owned).order_by(assets.c.name_key, assets.c.id)
+        return [OwnedAsset(row.uid, row.name) for row in await connection.execute(query)]
+
+    async def purge_trash_of(self, connection: AsyncConnection, by: Caller, owner_id: int) -> None:
+        """Delete the assets in the trash of an owner for good. They are locked."""
+        in_trash = select(assets).where(assets.c.owner_id == owner_id, assets.c.deleted_at.is_not(None))
+        await self.purge_rows(connection, by, (await connection.execute(in_trash)).all())
+        await self._data_versions.bump(connection, TOPIC)
 
     async def _lock(self, connection: AsyncConnection, condition: ColumnElement[bool]) -> Sequence[Row[Any]]:
         await connection.run_sync(lock_assets, self._database, condition)

@@ -219,12 +219,13 @@ def delete(name: str, yes: bool, data: Path | None) -> None:
 
 
 async def _delete(data: Path | None, user_id: int) -> None:
-    from fieldgate.assets.store import AssetStore  # slow to import
+    from fieldgate.assets.trash import Trash  # slow to import
 
-    async with open_database(load_settings(data), creates=False) as database:
+    settings = load_settings(data)
+    async with open_database(settings, creates=False) as database:
         data_versions = DataVersions(database)
-        remover = AccountRemover(database, data_versions, AssetStore(database, data_versions))
-        await remover.delete(user_id, OPERATOR)
+        trash = Trash(database, data_versions, settings.trash_days)
+        await AccountRemover(database, data_versions, trash).delete(user_id, OPERATOR)
 
 
 @user.command("enable")
