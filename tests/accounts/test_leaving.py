@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from fieldgate.accounts.leaving import MAX_LISTED
-from fieldgate.accounts.store import NewUser, UsernameTaken
+from fieldgate.accounts.store import IssuedBy, NewUser, UsernameTaken
 from fieldgate.accounts.tables import users
 from fieldgate.assets.asset_writer import AssetWriter
 from fieldgate.assets.tables import assets, assignments
@@ -17,7 +17,8 @@ from fieldgate.assets.write_schemas import AssetCreation
 from fieldgate.db import metadata, now
 from fieldgate.db.log import ACCESS, PROJECT, USERS, LogEntry, LogObject, LogUser, count_in_log, log, write_log
 from fieldgate.errors import Unauthorized
-from fieldgate.identity import Caller, User
+from fieldgate.http.request.authentication import SESSION_COOKIE
+from fieldgate.identity import Caller, User, csrf_token
 from tests.access.permission_world import PermissionWorld, WorldAsset, WorldUser
 from tests.conftest import PASSWORD, Service, StartService
 
@@ -86,6 +87,14 @@ async def test_nothing_is_deleted_without_the_own_uid(scene: LeavingWorld, confi
     assert (missing.status_code, list(missing.json())) == (400, ["confirm"])
     assert (await scene.leave(by=scene.other)).status_code == 400, "the uid of somebody else"
     assert NAME in await scene.usernames()
+
+
+async def test_session_needs_a_csrf_token(scene: LeavingWorld) -> None:
+    session = await scene.service.store.issue_token(scene.leaver.id, IssuedBy.SESSION, None)
+    headers = {"Cookie": f"{SESSION_COOKIE.decode()}={session}"}
+    for more, status in (({}, 403), ({"X-CSRFToken": csrf_token(session)}, 204)):
+        answer = await scene.service.request("DELETE", ME, json={"confirm": scene.uid}, headers={**headers, **more})
+        assert answer.status_code == status
 
 
 async def _log_names(scene: LeavingWorld) -> None:

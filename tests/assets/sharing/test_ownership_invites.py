@@ -235,6 +235,21 @@ async def test_recipient_who_was_disabled_cannot_accept(scene: InviteWorld) -> N
     assert (await scene.answer(path, "cancelled")).status_code == 200
 
 
+async def test_recipient_who_leaves_at_the_same_time(scene: InviteWorld) -> None:
+    """Either the forms have a new owner, who stays, or the account and the invitation are gone."""
+    path = await scene.invite()
+    uid = (await scene.send("GET", "/me/", scene.amina)).json()["uid"]
+    accepted, left = await asyncio.gather(
+        scene.answer(path, "accepted"), scene.send("DELETE", "/me/", scene.amina, {"confirm": uid})
+    )
+    owner = (await scene.owners())[scene.survey.uid]
+    if left.status_code == 204:
+        assert (accepted.status_code in (401, 404, 409), owner) == (True, scene.omar.id)
+        assert await scene.rows(ownership_invites) == []
+    else:
+        assert (accepted.status_code, left.status_code, owner) == (200, 409, scene.amina.id)
+
+
 async def test_trash_ends_transfers(scene: InviteWorld) -> None:
     path = await scene.invite()
     for asset, status in ((scene.survey, "pending"), (scene.block, "cancelled")):
