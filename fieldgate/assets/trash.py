@@ -172,7 +172,7 @@ class Trash:
         # What is in the trash already keeps its place, in case that both come back.
         left = and_(is_inside, is_live(), ~self._is_one_of(rows))
         await connection.execute(assets.update().where(left).values(parent_id=None))
-        await cancel_transfers(connection, ids)
+        await cancel_transfers(self._database, connection, ids)
         if self.days:
             deletion = assets.update().where(self._is_one_of(rows)).values(deleted_at=now(), deleted_by=user.id)
             await connection.execute(deletion)

@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Select, and_, case, or_, select, update
+from sqlalchemy import ColumnElement, Row, Select, and_, case, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.storage_quota import StorageQuota
@@ -23,7 +23,7 @@ from fieldgate.assets.sharing.grant_parsing import user_not_found_message
 from fieldgate.assets.sharing.transfer import Transfer, move_assets
 from fieldgate.assets.store import TOPIC, AssetStore, lock_assets
 from fieldgate.assets.tables import assets, has_expired, invite_status, ownership_invites, ownership_transfers
-from fieldgate.db import Database, DataVersions, RowPage, new_uid, now, paginate
+from fieldgate.db import Database, DataVersions, RowPage, in_values, new_uid, now, paginate
 from fieldgate.db.log import PROJECT, LogEntry, LogObject, LogUser, write_log
 from fieldgate.errors import Conflict, Forbidden, NotFound, ValidationError
 from fieldgate.i18n.messages import Message
@@ -179,16 +179,16 @@ async def expire_invites(database: Database) -> None:
             await _end(connection, invite_id, "expired")
 
 
-async def cancel_transfers(connection: AsyncConnection, asset_ids: Collection[int]) -> None:
+async def cancel_transfers(database: Database, connection: AsyncConnection, asset_ids: Collection[int]) -> None:
     """End open transfers of assets that go to the trash, and invitations that have no others."""
     is_open = ownership_transfers.c.status == "pending"
-    ended = (
-        update(ownership_transfers)
-        .where(is_open, ownership_transfers.c.asset_id.in_(asset_ids))
-        .values(status="cancelled", error=DELETED, modified_at=now())
-        .returning(ownership_transfers.c.invite_id)
-    )
-    invite_ids = set((await connection.execute(ended)).scalars())
+    ended = and_(is_open, in_values(database, ownership_transfers.c.asset_id, asset_ids))
+    # Locked before their transfers, as those who answer do.
+    with_ended = ownership_invites.c.id.in_(select(ownership_transfers.c.invite_id).where(ended))
+    locked = select(ownership_invites.c.id).where(with_ended).order_by(ownership_invites.c.id).with_for_update()
+    invite_ids = (await connection.execute(locked)).scalars().all()
+    cancelled = {"status": "cancelled", "error": DELETED, "modified_at": now()}
+    await connection.execute(ownership_transfers.update().where(ended).values(cancelled))
     others = select(ownership_transfers.c.invite_id).where(is_open)
     done = and_(ownership_invites.c.id.in_(invite_ids), ownership_invites.c.id.not_in(others))
     await _set_status(connection, and_(done, ownership_invites.c.status == "pending"), "cancelled")

@@ -9,9 +9,9 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from fieldgate.assets.sharing.ownership_invites import expire_invites
+from fieldgate.assets.sharing.ownership_invites import cancel_transfers, expire_invites
 from fieldgate.assets.tables import assets, assignments, ownership_invites, ownership_transfers
-from fieldgate.db import now
+from fieldgate.db import Database, now
 from fieldgate.db.log import log
 from fieldgate.permissions import rules
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldAsset, WorldUser
@@ -257,6 +257,12 @@ async def test_trash_ends_transfers(scene: InviteWorld) -> None:
         record = (await scene.send("GET", path, scene.omar)).json()
         assert record["status"] == status
     assert [each["error"] for each in record["transfers"]] == ["This form was deleted."] * 2
+
+
+async def test_trash_takes_any_number_of_assets(database: Database) -> None:
+    """More than the parameters that a statement can have."""
+    async with database.transaction() as connection:
+        await cancel_transfers(database, connection, range(1, 300_000))
 
 
 async def test_collection_takes_nothing_with_it_that_was_not_offered(scene: InviteWorld) -> None:
