@@ -297,7 +297,8 @@ async def _count_events(database: Database, acknowledged: Acknowledged, counted:
 async def _count_assignments(database: Database, acknowledged: Acknowledged, counted: Counter[str]) -> None:
     """An assignment has a uniqueness constraint. The log has not: a second entry means that it was made twice."""
     stored = select(assets.c.uid, users.c.username).where(assignments.c.permission == "view_asset")
-    stored = stored.join_from(assignments, assets, assignments.c.asset_id == assets.c.id).join(users)
+    stored = stored.join_from(assignments, assets, assignments.c.asset_id == assets.c.id)
+    stored = stored.join(users, assignments.c.user_id == users.c.id)
     logged = select(log.c.object_uid, log.c.subject_name).where(log.c.effect_count > 0)
     async with database.read_transaction() as connection:
         found = Counter(tuple(row) for row in await connection.execute(stored))
