@@ -32,7 +32,7 @@ def broken() -> Operation:
     ("language", "expected"),
     [
         ("en", "Something went wrong on our side. It has been noted; please try again later."),
-        ("fr", "Une erreur s'est produite de notre côté. Elle a été notée ; veuillez réessayer plus tard."),
+        ("fr", "Une erreur s'est produite de notre côté. Elle a été notée\u00a0; veuillez réessayer plus tard."),
     ],
 )
 async def test_internal_error_hides_its_cause(

@@ -22,8 +22,9 @@ UNSUPPORTED = {
         ". All endpoints are listed at /api/v2/.",
     ),
     "fr": (
-        "Ce service conserve des formulaires. Il ne collecte pas d'envois ; il n'y a donc pas de « data » ici. "
-        "Sous un élément, il y a : ",
+        "Ce service conserve des formulaires. Il ne collecte pas d'envois\u00a0; "
+        "il n'y a donc pas de «\u00a0data\u00a0» ici. "
+        "Sous un élément, il y a\u00a0: ",
         ". Toutes les adresses sont listées sous /api/v2/.",
     ),
     "ar": (

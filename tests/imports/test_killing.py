@@ -48,7 +48,7 @@ from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
 
 STAGES = {
-    "before claim": (ImportStore, "claim", False),
+    "before claim": (ImportLeases, "claim", False),
     "in claim": (ImportLeases, "lease_next", True),
     "claimed": (ImportLeases, "load_claimed", False),
     "after claim": (ImportWorker, "_process", False),
