@@ -304,7 +304,7 @@ class Connection:
         return body.replace(self._token.encode(), b"[hidden]") if self._token else body
 
     def _note_pause(self, notice: RetryNotice) -> None:
-        """Tell the caller, or whoever reads the log: by default, warnings are printed to standard error."""
+        """Tell the caller, or the reader of the log: by default, warnings are printed to standard error."""
         if self._options.on_retry:
             self._options.on_retry(notice)
         else:

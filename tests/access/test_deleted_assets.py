@@ -1,4 +1,4 @@
-"""No operation finds an asset in the trash, whoever calls it, except the one that restores it."""
+"""No operation finds an asset in the trash, for no caller, except the one that restores it."""
 
 from typing import Any
 

@@ -74,7 +74,7 @@ async def test_managers_see_the_history_of_a_form_without_addresses(logged: Logg
     actions = ["create", "modify-user-permissions", "update-name"]
     assert await logged.read(f"{path}actions/", "bob") == {"actions": actions}
     assert await logged.actions(path, "bob", q="action:update-name") == ["update-name"]
-    # Whoever does not see an address cannot search for it either.
+    # People who do not see an address cannot search for it either.
     await logged.read(path, "bob", 400, q="metadata__ip_address:127.0.0.1")
     for end in ("", "actions/"):
         await logged.read(path + end, "zoe", 403)

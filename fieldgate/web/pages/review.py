@@ -37,7 +37,7 @@ REVIEW_PATH = "/api/v2/permission-assignments/"
 MAX_PEOPLE, MAX_FORMS = 50, 20  # in the table; more are shown as a list
 MAX_RECORDS = 1000
 FILTERS = ("user", "asset", "owner", "permission", "inherited", "expires_before", "not_seen_since", "ordering")
-# Whoever loses these has nothing left: all others imply one of them.
+# A person who loses these has nothing left: all others imply one of them.
 EVERYTHING = ("view_asset", "add_submissions", "discover_asset")
 MARKS = {
     "view_asset": "○",
