@@ -46,7 +46,7 @@ class Grant(NamedTuple):
 
 
 def _add_share_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("asset", metavar="ASSET", nargs="?", help="uid or URL of an asset")
+    parser.add_argument("asset", metavar="FORM", nargs="?", help="uid of a form, or its address")
     parser.add_argument("user", metavar="USER", nargs="?", help="user name; several with commas")
     parser.add_argument("permissions", metavar="PERMISSION", nargs="*", help="such as view_submissions")
     parser.add_argument("--from", dest="file", metavar="FILE", help="CSV file with asset, user and permission")
@@ -60,12 +60,12 @@ def share(session: Session) -> int:
     options = session.options
     if options.file:
         if options.asset:
-            raise UsageError("Give ASSET, USER and PERMISSION, or --from FILE.")
+            raise UsageError("Give FORM, USER and PERMISSION, or --from FILE.")
         grants = group_rows(read_rows(options.file))
     elif options.permissions:
         grants = [Grant(options.asset, tuple(comma_list(options.user)), tuple(options.permissions))]
     else:
-        raise UsageError("Give ASSET, USER and at least one PERMISSION, or --from FILE.")
+        raise UsageError("Give FORM, USER and at least one PERMISSION, or --from FILE.")
     url = grants[0].asset if "://" in grants[0].asset else ""
     with session.open_client(url) as client:
         if options.dry_run:
@@ -191,7 +191,7 @@ def group_rows(rows: Iterable[Row]) -> list[Grant]:
 
 
 def _add_explain_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("asset", metavar="ASSET", help="uid or URL of an asset")
+    parser.add_argument("asset", metavar="FORM", help="uid of a form, or its address")
     parser.add_argument("user", metavar="USER", help="user name; AnonymousUser is the public")
     parser.add_argument("permission", metavar="PERMISSION", help="such as change_asset")
     add_server_options(parser)
