@@ -17,6 +17,9 @@ _USERNAME = re.compile(r"[a-z][a-z0-9_]+")
 
 NOT_WITH_A_TOKEN = Message("A token cannot do this. Log in, or send your username and password (Basic credentials).")
 
+# What the log calls other credentials than tokens.
+CREDENTIAL_KINDS = frozenset({"session", "password", "link", "command", "worker", "import"})
+
 
 def reject_token(user: User) -> None:
     """Refuse a caller with a token: a leaked one must not create credentials that outlive it."""
@@ -45,6 +48,8 @@ def person_name_error(name: str) -> Message | None:
 def token_name_error(name: str) -> Message | None:
     if not name or not name.isprintable() or len(name) > MAX_TOKEN_NAME_CHARS:
         return Message("Enter a name of at most {most} letters.", most=MAX_TOKEN_NAME_CHARS)
+    if name.casefold().strip() in CREDENTIAL_KINDS:  # in the log it would look like another credential
+        return Message("This name is reserved; choose another one.")
     return None
 
 

@@ -74,7 +74,10 @@ class AccountAuthenticator:
         try:
             row = await self.verify_password(username, password, origin.address)
         except Unauthorized:
-            tried = Caller(username=username, credential=AuthMethod.PASSWORD.value, origin=origin)
+            # Only the name of a user: people type passwords into that field, too.
+            known = await self._store.find_any(username)
+            name = "" if known is None else known.username
+            tried = Caller(username=name, credential=AuthMethod.PASSWORD.value, origin=origin)
             await self._store.count_login(tried, "auth-failed")
             raise
         await self._store.count_login(authenticated_user(row, origin))

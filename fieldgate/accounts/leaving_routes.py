@@ -43,7 +43,8 @@ async def me_detail(user: User, store: AccountStore) -> AccountRecord:
     title=Message("Delete the own account"),
     description=Message(
         "Deletes the caller's account for good, with its tokens, permissions and imports. Refused while the caller "
-        "owns assets outside the trash; the response lists them. The username is not given to anybody else."
+        "owns assets outside the trash; the response lists them. The username is not given to anybody else. "
+        "Not with a token."
     ),
     tag=TAG,
     formats=(Format.JSON,),
@@ -51,6 +52,7 @@ async def me_detail(user: User, store: AccountStore) -> AccountRecord:
     error_types={409: OwnedAssetsError},
 )
 async def me_deletion(user: User, body: LeavingBody, remover: AccountRemover) -> None:
+    reject_token(user)  # a leaked one must not destroy everything
     if body.confirm != user.uid:
         raise ValidationError({"confirm": [Message("This is not the uid of your account.")]})
     try:

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 from sqlalchemy import Row
 
+from fieldgate.accounts.account_rules import CREDENTIAL_KINDS
 from fieldgate.accounts.log_store import check_history_search, check_log_search
 from fieldgate.accounts.schemas import user_path
 from fieldgate.db.log import ACCESS
@@ -17,7 +18,6 @@ from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.http.search_grammar import MAX_SEARCH_CHARS
 from fieldgate.pagination import ListResult
 
-CREDENTIAL_KINDS = frozenset({"session", "password", "link", "command", "worker", "import"})  # others name a token
 FORMATS = (Format.JSON, Format.HTML, Format.CSV, Format.NDJSON)
 _SEARCH = (
     "Terms field:value, combined with AND, OR, NOT and parentheses. Fields: action, username, user_uid, log_type, "

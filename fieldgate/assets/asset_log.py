@@ -7,6 +7,8 @@ from sqlalchemy import Row
 
 from fieldgate.db.log import PROJECT, LogEntry, LogObject
 
+MAX_LOGGED_SETTINGS, MAX_LOGGED_CHARS = 20, 50  # names of settings in an entry: people can choose any
+
 
 def creation_entry(uid: str, name: str, owner_id: int, asset_type: str) -> LogEntry:
     asset = LogObject("asset", uid, name, owner_id)
@@ -29,5 +31,6 @@ def change_entries(asset: Row[Any], changes: Mapping[str, Any]) -> list[LogEntry
         entries.append(asset_entry("update-name", asset, name={"old": asset.name, "new": name}))
     settings = changes.get("settings", asset.settings)
     if changed := [key for key, value in settings.items() if key not in asset.settings or asset.settings[key] != value]:
-        entries.append(asset_entry("update-settings", asset, settings=sorted(changed)))
+        names = [key[:MAX_LOGGED_CHARS] for key in sorted(changed)[:MAX_LOGGED_SETTINGS]]
+        entries.append(asset_entry("update-settings", asset, settings=names))
     return entries

@@ -133,6 +133,7 @@ ownership_transfers = Table(
     Column("uid", String(22), nullable=False, unique=True),
     Column("invite_id", ForeignKey("ownership_invites.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("asset_id", ForeignKey("assets.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("asset_name", String(255), nullable=False),  # when it was offered: later names may be hidden from both
     Column("status", String(12), nullable=False),
     Column("error", String(12), nullable=False),  # a code; empty if there is none
     Column("modified_at", Timestamp, nullable=False),

@@ -135,6 +135,8 @@ class Trash:
                 if not rows:
                     return total
                 await self.purge_rows(connection, by, rows)
+                # Ends of their assignments count as versions, too: without this, the version would go back.
+                await self._data_versions.bump(connection, TOPIC)
             total += len(rows)
 
     async def purge_rows(self, connection: AsyncConnection, by: Caller, rows: Sequence[Row[Any]]) -> None:

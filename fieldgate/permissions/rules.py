@@ -185,6 +185,7 @@ def assign(
     """Assign permissions. partial_submissions needs `filters`, which say for which submissions."""
     requested = _as_codenames(codenames)
     _validate(state, requested, asset_type)
+    _validate_ends(state, requested, asset_type, ends or {})
     assigned = _apply_grant(state, requested, asset_type, required_filters(requested, filters))
     return _apply_ends(state, assigned, requested, ends or {})
 
@@ -208,6 +209,7 @@ def replace(
     """
     requested = _as_codenames(codenames)
     _validate(state, requested, asset_type)
+    _validate_ends(state, requested, asset_type, ends or {})
     new_filters = required_filters(requested, filters)
     inheriting = state.collection - state.denied - state.granted
     assigned = _apply_grant(state, requested - inheriting, asset_type, new_filters)
@@ -321,11 +323,13 @@ def _apply_ends(
         else:
             ends.setdefault(each, _NEVER)
     named = [each for each in sorted(asked) if each in ends and each in requested]
-    for each in named:
-        for other in ended.keys() - requested:
-            is_cut = _implies(other, each, after)
-            moves_along = _implies(each, other, after) and ended[other] == ended.get(each)
-            if is_cut or moves_along:
+    others = sorted(ended.keys() - requested)
+    cut = [other for other in others if any(_implies(other, each, after) for each in named)]
+    for other in cut:
+        ends[other] = min(ends[other], *(ends[each] for each in named if _implies(other, each, after)))
+    for each in (*named, *cut):
+        for other in others:
+            if _implies(each, other, after) and ended[other] == ended.get(each):
                 ends[other] = min(ends[other], ends[each])
     last = {each: max(_ends_implying(each, ends, after), default=_NEVER) for each in after.granted}
     changed = sorted(each for each, end in ended.items() if last[each] != end)
@@ -413,6 +417,22 @@ def _validate(state: PermissionState, requested: Codenames, asset_type: str) -> 
             raise RuleViolation("permission", not_for_public_message(codename))
     if pair := find_contradiction(requested, asset_type):
         raise RuleViolation("permission", contradiction_message(*pair))
+
+
+def _validate_ends(state: PermissionState, requested: Codenames, asset_type: str, ends: RequestedEnds) -> None:
+    """Refuse an end after which the collection would go on to pass the permission down."""
+    for codename in sorted(requested):
+        end = ends.get(codename)
+        if end is None:
+            continue
+        lifted = _CLOSURES[asset_type][codename] & state.denied
+        outlasting = codename in state.collection and state.collection_ends.get(codename, _NEVER) > end
+        if lifted or outlasting:
+            message = Message(
+                "This would not end: the collection passes {permission} down as well. Set the end on the collection.",
+                permission=min(lifted & state.collection or lifted, default=codename),
+            )
+            raise RuleViolation("expires_at", message)
 
 
 def _reject_owner(state: PermissionState) -> None:

@@ -311,7 +311,8 @@ async def _me_deletion(context: MatrixContext, caller: str) -> httpx.Response:
         leaver = await context.world.create_user(is_superuser=leaver.is_superuser)
     found = await context.service.get("/me/", headers=leaver.headers)
     body = {"confirm": found.json().get("uid", "")}
-    return await context.service.request("DELETE", "/me/", json=body, headers=leaver.headers)
+    auth = None if caller == "anonymous" else httpx.BasicAuth(leaver.username, PASSWORD)
+    return await context.service.request("DELETE", "/me/", json=body, auth=auth)
 
 
 INVITES = "/api/v2/project-ownership/invites/"

@@ -42,9 +42,9 @@ class LeavingWorld:
         self.uid = (await self.service.get(ME, headers=self.leaver.headers)).json()["uid"]
 
     async def leave(self, confirm: str | None = None, by: WorldUser | None = None) -> httpx.Response:
-        headers = (by or self.leaver).headers
+        auth = httpx.BasicAuth((by or self.leaver).username, PASSWORD)
         body = {"confirm": self.uid if confirm is None else confirm}
-        return await self.service.request("DELETE", ME, json=body, headers=headers)
+        return await self.service.request("DELETE", ME, json=body, auth=auth)
 
     async def delete(self, username: str = NAME, by: str = "root") -> httpx.Response:
         return await self.service.request(
@@ -83,10 +83,18 @@ async def test_me_is_the_own_account(scene: LeavingWorld) -> None:
 async def test_nothing_is_deleted_without_the_own_uid(scene: LeavingWorld, confirm: str) -> None:
     answer = await scene.leave(confirm)
     assert (answer.status_code, list(answer.json())) == (400, ["confirm"])
-    missing = await scene.service.request("DELETE", ME, json={}, headers=scene.leaver.headers)
+    auth = httpx.BasicAuth(scene.leaver.username, PASSWORD)
+    missing = await scene.service.request("DELETE", ME, json={}, auth=auth)
     assert (missing.status_code, list(missing.json())) == (400, ["confirm"])
     assert (await scene.leave(by=scene.other)).status_code == 400, "the uid of somebody else"
     assert NAME in await scene.usernames()
+
+
+async def test_token_cannot_delete_the_account(scene: LeavingWorld) -> None:
+    body = {"confirm": scene.uid}
+    answer = await scene.service.request("DELETE", ME, json=body, headers=scene.leaver.headers)
+    assert answer.status_code == 403
+    assert scene.leaver.username in await scene.usernames()
 
 
 async def test_session_needs_a_csrf_token(scene: LeavingWorld) -> None:

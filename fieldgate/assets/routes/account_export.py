@@ -109,7 +109,10 @@ def _queries(user_id: int) -> Mapping[str, Select[Any]]:
         "profile.json": select(*profile).where(users.c.id == user_id),
         "tokens.json": all_tokens.where(~is_session),
         "sessions.json": all_tokens.where(is_session),
-        "assignments-received.json": all_assignments.where(assignments.c.user_id == user_id),
+        # A denial would show the name of a form that the user cannot see.
+        "assignments-received.json": all_assignments.where(
+            assignments.c.user_id == user_id, assignments.c.is_denied.is_(False)
+        ),
         "assignments-given.json": all_assignments.where(assets.c.owner_id == user_id),
         "log.json": own_entries,
     }

@@ -71,6 +71,7 @@ def apply_change(transaction: SharingTransaction, change: SharingChange) -> list
     cost = sum(asset.cost for asset in assets) + len(assets) * requested_cost(change.grants)
     changes = transaction.run_by_cost(cost, _plan, change, assets, by_user)
     change.errors.raise_if_any()
+    _check_own_end(change, assets, changes)
     if not change.is_dry_run:
         transaction.write(change.action, change.by, changes, change.source_uid)
     return changes
@@ -125,6 +126,17 @@ def _authorized(change: SharingChange, found: Mapping[str, AssetGrants], users: 
             if asset.scope.owner_id in user_ids:
                 raise Conflict(_owner_protected_message(change, asset))
     return assets
+
+
+def _check_own_end(change: SharingChange, assets: Iterable[AssetGrants], changes: Iterable[PermissionChange]) -> None:
+    """Refuse a manager whose access ends to give access that lasts longer, to anybody."""
+    if change.by.is_superuser:
+        return
+    own_ends = {asset.uid: rules.own_ends(asset.scope.state_of(change.by.id)).get("manage_asset") for asset in assets}
+    for each in changes:
+        end = own_ends.get(each.asset.uid)
+        if end is not None and each.lasts_longer_than(end):
+            raise Forbidden(Message("Your own access ends. You cannot give access that lasts longer."))
 
 
 def _owner_protected_message(change: SharingChange, asset: AssetGrants) -> Message:

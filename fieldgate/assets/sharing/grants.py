@@ -194,6 +194,16 @@ class PermissionChange(msgspec.Struct, frozen=True):
         granted = effect.kind is EffectKind.GRANTED
         return self.after.ends.get(effect.permission, UNSET) if granted else UNSET
 
+    def lasts_longer_than(self, end: datetime) -> bool:
+        """Whether it gives something, or moves its end, to a later time than this."""
+        before, after = self.before, self.after
+        for permission in after.granted:
+            new, old = after.ends.get(permission), before.ends.get(permission)
+            is_longer = permission not in before.granted or (old is not None and (new is None or new > old))
+            if is_longer and (new is None or new > end):
+                return True
+        return False
+
     @property
     def filter_bytes(self) -> int:
         """Bytes of filters to write."""

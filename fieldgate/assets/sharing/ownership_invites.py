@@ -94,7 +94,7 @@ class OwnershipInvites:
             )
             invite_id = (await connection.execute(new.returning(ownership_invites.c.id))).scalar_one()
             common = {"invite_id": invite_id, "status": "pending", "error": "", "modified_at": timestamp}
-            transfers = [{**common, "uid": new_uid("o"), "asset_id": row.id} for row in offered]
+            transfers = [{**common, "uid": new_uid("o"), "asset_id": row.id, "asset_name": row.name} for row in offered]
             await connection.execute(ownership_transfers.insert(), transfers)
             await _log(connection, user, "pending", recipient, offered)
             return uid
@@ -231,7 +231,7 @@ def _select_transfers(invite_ids: Collection[int]) -> Select[Any]:
             ownership_transfers.c.modified_at,
             case((is_over, "cancelled"), else_=ownership_transfers.c.status).label("status"),
             assets.c.uid.label("asset_uid"),
-            assets.c.name,
+            ownership_transfers.c.asset_name.label("name"),
             assets.c.owner_id,
             assets.c.deleted_at,
         )
@@ -278,7 +278,11 @@ def _select_open() -> Select[Any]:
         select(ownership_transfers.c.id)
         .join_from(ownership_transfers, ownership_invites)
         .join(assets, assets.c.id == ownership_transfers.c.asset_id)
-        .where(ownership_transfers.c.status == "pending", invite_status() == "pending")
+        .where(
+            ownership_transfers.c.status == "pending",
+            invite_status() == "pending",
+            assets.c.owner_id == ownership_invites.c.sender_id,  # a superuser may have moved it since
+        )
     )
 
 

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 from sqlalchemy import (
     JSON,
+    BigInteger,
     ColumnElement,
     CompoundSelect,
     Row,
@@ -38,6 +39,8 @@ from fieldgate.db import Database, RowPage, Timestamp, paginate
 from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
 from fieldgate.permissions.rules import INHERITABLE
+
+_DAY_MICROSECONDS = 24 * 60 * 60 * 1_000_000
 
 OrderName = Literal[
     "user", "asset", "permission", "date_created", "expires_at", "last_seen",
@@ -95,7 +98,10 @@ def _select_reviewed(caller: User, *, is_sqlite: bool) -> Select[Any]:
     owners = users.alias("owners")
     used = select(func.max(tokens.c.last_used_at)).where(tokens.c.user_id == users.c.id).scalar_subquery()
     larger = func.max if is_sqlite else func.greatest
-    last_seen = func.coalesce(larger(users.c.last_login_at, used), users.c.last_login_at, used)
+    last_seen: ColumnElement[Any] = func.coalesce(larger(users.c.last_login_at, used), users.c.last_login_at, used)
+    if not caller.is_superuser:  # others learn the day only: everybody can share a form with anybody
+        time = type_coerce(last_seen, BigInteger)
+        last_seen = time - time % _DAY_MICROSECONDS
     query = (
         select(
             given,

@@ -146,6 +146,47 @@ async def test_what_has_ended_can_be_given_again_or_denied(team: SharingTeam) ->
     assert await ends(team, uid, "bob") == {}
 
 
+@pytest.mark.parametrize("is_denied", [False, True])
+@pytest.mark.parametrize("way", ["", "bulk/"])
+async def test_collection_that_would_outlast_an_end_is_an_error(team: SharingTeam, way: str, is_denied: bool) -> None:
+    """A grant that ends would lift a denial for good, or nothing would end."""
+    collection = await team.create_asset("collection")
+    uid = await team.create_asset(parent=collection)
+    await team.grant(collection, "ann", "view_asset")
+    if is_denied:
+        assert await team.status(uid, "owner", "DELETE", "bulk/", json={"username": "ann"}) == 204
+    before = await ends(team, uid)
+    for permission in ("view_asset", "change_asset"):
+        body = {"user": "ann", "permission": permission, "expires_at": END}
+        answer = await team.request_assignments(uid, "owner", "POST", way, json=[body] if way else body)
+        if permission == "view_asset" or is_denied:
+            assert answer.status_code == 400, answer.text
+            assert "the collection passes view_asset down" in answer.text
+            assert await ends(team, uid) == before
+
+
+async def test_manager_whose_access_ends_gives_nothing_that_lasts_longer(team: SharingTeam) -> None:
+    uid = await team.create_asset()
+    await team.grant(uid, "bob", "manage_asset", expires_at=END)
+    for name, permission, end in (
+        ("bob", "manage_asset", None),
+        ("ann", "view_asset", LATER),
+        ("ann", "view_asset", None),
+    ):
+        body = {"user": name, "permission": permission, "expires_at": end}
+        assert await team.status(uid, "bob", "POST", json=body) == 403
+    assert await team.status(uid, "bob", "POST", json={"user": "ann", "permission": "view_asset"}) == 403
+    await team.grant(uid, "ann", "view_asset", by="bob", expires_at=END)
+    assert (await ends(team, uid))["view_asset"] == (await ends(team, uid, "bob"))["manage_asset"] == END
+
+
+async def test_what_a_cut_permission_implies_ends_with_it(team: SharingTeam) -> None:
+    uid = await team.create_asset()
+    await team.grant(uid, "ann", "change_submissions", expires_at=LATER)
+    await team.grant(uid, "ann", "view_asset", expires_at=END)
+    assert set((await ends(team, uid)).values()) == {END}
+
+
 async def test_explanations_say_when_access_ends(team: SharingTeam) -> None:
     collection = await team.create_asset("collection")
     uid = await team.create_asset(parent=collection)

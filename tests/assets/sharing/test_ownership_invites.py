@@ -15,7 +15,7 @@ from fieldgate.db import Database, now
 from fieldgate.db.log import log
 from fieldgate.permissions import rules
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldAsset, WorldUser
-from tests.conftest import BASE_URL, Service, StartService
+from tests.conftest import BASE_URL, PASSWORD, Service, StartService
 
 INVITES = "/api/v2/project-ownership/invites/"
 ANSWERS = ("accepted", "declined", "cancelled")
@@ -239,8 +239,9 @@ async def test_recipient_who_leaves_at_the_same_time(scene: InviteWorld) -> None
     """Either the forms have a new owner, who stays, or the account and the invitation are gone."""
     path = await scene.invite()
     uid = (await scene.send("GET", "/me/", scene.amina)).json()["uid"]
+    auth, body = httpx.BasicAuth("amina", PASSWORD), {"confirm": uid}
     accepted, left = await asyncio.gather(
-        scene.answer(path, "accepted"), scene.send("DELETE", "/me/", scene.amina, {"confirm": uid})
+        scene.answer(path, "accepted"), scene.service.request("DELETE", "/me/", json=body, auth=auth)
     )
     owner = (await scene.owners())[scene.survey.uid]
     if left.status_code == 204:
@@ -310,3 +311,16 @@ async def test_sender_deletes_an_invitation(scene: InviteWorld) -> None:
     assert (await scene.rows(ownership_invites), await scene.rows(ownership_transfers)) == ([], [])
     words = [row.action for row in await scene.rows(log) if row.action.startswith("transfer")]
     assert words == ["transfer-invite"] * 2 + ["transfer-cancel"] * 2
+
+
+async def test_names_after_the_offer_are_not_shown(scene: InviteWorld) -> None:
+    path = await scene.invite(scene.survey)
+    await scene.answer(path, "declined")
+    await scene.send("PATCH", f"/api/v2/assets/{scene.survey.uid}/", scene.omar, {"name": "secret"})
+    assert "secret" not in (await scene.send("GET", path, scene.amina)).text
+
+
+async def test_invitation_of_a_former_owner_blocks_nobody(scene: InviteWorld) -> None:
+    await scene.invite(scene.survey)
+    await scene.change(assets, assets.c.id == scene.survey.id, owner_id=scene.zoe.id)
+    assert (await scene.offer(scene.survey, by=scene.zoe)).status_code == 201

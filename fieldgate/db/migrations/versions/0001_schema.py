@@ -289,6 +289,7 @@ def _create_assets() -> None:
         sa.Column("uid", sa.String(22), nullable=False),
         sa.Column("invite_id", sa.Integer(), nullable=False),
         sa.Column("asset_id", sa.Integer(), nullable=False),
+        sa.Column("asset_name", sa.String(255), nullable=False),
         sa.Column("status", sa.String(12), nullable=False),
         sa.Column("error", sa.String(12), nullable=False),
         sa.Column("modified_at", sa.BigInteger(), nullable=False),
