@@ -80,16 +80,16 @@ async def test_account_page_deletes_the_account(start: StartService) -> None:
 async def test_superuser_deletes_a_user(start: StartService) -> None:
     async with start() as service:
         world = AssetWorld(service)
-        _, root = await world.user("root", is_superuser=True)
+        _, boss = await world.user("boss", is_superuser=True)
         user_id, _ = await world.user("amina")
         path = await world.create(user_id)
         page = "/api/v2/users/amina/"
-        assert "Delete the account" not in (await root.get("/api/v2/users/root/")).text
-        wrong = await root.submit(page, "delete", {"confirm": "omar"})
+        assert "Delete the account" not in (await boss.get("/api/v2/users/boss/")).text
+        wrong = await boss.submit(page, "delete", {"confirm": "omar"})
         assert (wrong.status_code, "This is not the username." in wrong.text) == (400, True)
-        owner = await root.submit(page, "delete", {"confirm": "amina"})
+        owner = await boss.submit(page, "delete", {"confirm": "amina"})
         assert (owner.status_code, f'<a href="{path}">' in owner.text) == (400, True)
-        await root.submit_and_follow(path, "delete", {"confirm": "yes"})
-        done = await root.submit_and_follow(page, "delete", {"confirm": "Amina"})
+        await boss.submit_and_follow(path, "delete", {"confirm": "yes"})
+        done = await boss.submit_and_follow(page, "delete", {"confirm": "Amina"})
         assert "The account of amina was deleted." in visible_text(done.text)
-        assert (await root.get(page)).status_code == 404
+        assert (await boss.get(page)).status_code == 404
