@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.errors import ServiceUnavailable
-from fieldgate.http.operations import get
+from fieldgate.http.operations import Routes
 from fieldgate.i18n.messages import Message
 from fieldgate.overload import MAX_WHOLE_BYTES, PART_BYTES, NoProgress, Overload, Slots, run_in_thread
 from tests.conftest import StartService
@@ -145,7 +145,7 @@ async def test_a_cancelled_caller_keeps_its_slot_until_its_thread_has_ended() ->
 async def test_too_many_requests_in_work(start: StartService) -> None:
     entered, finish = asyncio.Event(), asyncio.Event()
 
-    @get("/slow/", response=dict[str, str], title=Message("Slow"), description=Message("Slow."), tag="Service")
+    @Routes(tag="x").get("/slow/", response=dict[str, str], title=Message("Slow"), description=Message("Slow."))
     async def slow() -> dict[str, str]:
         entered.set()
         await finish.wait()
@@ -207,7 +207,7 @@ async def test_large_responses_that_are_not_read_have_a_limit(
 ) -> None:
     monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0)
 
-    @get("/large/", response=dict[str, str], title=Message("Large"), description=Message("Large."), tag="Service")
+    @Routes(tag="x").get("/large/", response=dict[str, str], title=Message("Large"), description=Message("Large."))
     async def large() -> dict[str, str]:
         return {"text": "x" * (MAX_WHOLE_BYTES + 1)}
 

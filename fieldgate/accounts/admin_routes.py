@@ -26,7 +26,7 @@ from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.accounts.user_changes import ONLY_SUPERUSERS, UserEditor
 from fieldgate.errors import Conflict, Forbidden, NotFound, ValidationError
 from fieldgate.http.links import Link
-from fieldgate.http.operations import Created, ResponseKind, get_list, operation, patch, post
+from fieldgate.http.operations import Created, Routes
 from fieldgate.http.request.hosts import BaseURL
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
@@ -37,6 +37,7 @@ TAG = "Users"
 USER_PATH = USERS_PATH + "{username}/"
 
 _IS_ACTIVE = {"active": True, "disabled": False, "all": None}  # by status
+routes = Routes(tag=TAG)
 
 
 class PublicCollections:
@@ -49,12 +50,11 @@ class PublicCollections:
         return (await self.count([user_id])).get(user_id, 0)
 
 
-@get_list(
+@routes.get_list(
     USERS_PATH,
     response=FullUserRecord,
     title=Message("Users"),
     description=Message("All users with an active account, or also the disabled ones. Only for superusers."),
-    tag=TAG,
     error_statuses=(403,),
 )
 async def user_list(
@@ -67,18 +67,14 @@ async def user_list(
     return ListResult(count, [full_user_record(row, counts.get(row.id, 0)) for row in rows])
 
 
-@operation(
-    "GET",
+@routes.get(
     USER_PATH,
-    ResponseKind.RECORD,
     response=UserRecord,
     alternate_response=FullUserRecord,
     title=Message("User"),
     description=Message(
         "One user by name; case is ignored. AnonymousUser is the public. Superusers see more, and disabled users too."
     ),
-    tag=TAG,
-    error_statuses=(404,),
 )
 async def user_detail(
     username: str, user: User, accounts: AccountStore, collections: PublicCollections, quota: StorageQuota
@@ -93,7 +89,7 @@ async def user_detail(
     return user_record(row, count)
 
 
-@post(
+@routes.post(
     USERS_PATH,
     response=UserCreated,
     title=Message("Create a user"),
@@ -101,9 +97,7 @@ async def user_detail(
         "Creates a user. Without a password, the response has a one-time link with which the user sets one. "
         "Only for superusers, and not with a token."
     ),
-    tag=TAG,
-    no_store=True,
-    error_statuses=(403, 409, 413, 415),
+    error_statuses=(409,),
 )
 async def user_creation(
     user: User,
@@ -165,7 +159,7 @@ async def _validate(
         raise ValidationError(errors)
 
 
-@patch(
+@routes.patch(
     USER_PATH,
     response=FullUserRecord,
     title=Message("Change a user"),
@@ -175,9 +169,7 @@ async def _validate(
         "account, and the last active superuser stays one. Only for superusers; a token cannot enable accounts or "
         "change rights and countries."
     ),
-    tag=TAG,
-    no_store=True,
-    error_statuses=(403, 404, 409, 413, 415),
+    error_statuses=(409,),
 )
 async def user_change(
     username: str,
@@ -208,7 +200,7 @@ def _upper(codes: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(code.upper() for code in codes))
 
 
-@post(
+@routes.post(
     USER_PATH + "invitation/",
     response=InvitationRecord,
     title=Message("Create a one-time link"),
@@ -217,9 +209,7 @@ def _upper(codes: Sequence[str]) -> list[str]:
         "once, works once, and is valid for a day. A newer link, a new password and disabling the user make it "
         "invalid. Only for superusers, and not with a token."
     ),
-    tag=TAG,
-    no_store=True,
-    error_statuses=(403, 404, 409),
+    error_statuses=(409,),
 )
 async def user_invitation(
     username: str, user: User, base_url: BaseURL, accounts: AccountStore, invitations: InvitationStore
@@ -278,6 +268,3 @@ def full_user_record(row: Row[Any], public_collections: int = 0) -> FullUserReco
         last_login=row.last_login_at,
         invitation_expires=row.invitation_expires_at,
     )
-
-
-OPERATIONS = (user_list, user_detail, user_creation, user_change, user_invitation)

@@ -14,23 +14,23 @@ from fieldgate.accounts.schemas import AccountRecord
 from fieldgate.accounts.store import AccountStore, UnknownUser
 from fieldgate.errors import NotFound, Unauthorized, ValidationError
 from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import delete, get
+from fieldgate.http.operations import Routes
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 
 ME_PATH = "/me/"
+routes = Routes(tag=TAG)
 
 
 class LeavingBody(msgspec.Struct, frozen=True):
     confirm: Annotated[str, Meta(description="The uid of your account, so that nothing is deleted by accident.")]
 
 
-@get(
+@routes.get(
     ME_PATH,
     response=AccountRecord,
     title=Message("Own account"),
     description=Message("The same as `/api/v2/account/`, at the path of KoboToolbox."),
-    tag=TAG,
     formats=(Format.JSON,),
     no_store=True,
 )
@@ -38,7 +38,7 @@ async def me_detail(user: User, store: AccountStore) -> AccountRecord:
     return await load_account(user, store)
 
 
-@delete(
+@routes.delete(
     ME_PATH,
     title=Message("Delete the own account"),
     description=Message(
@@ -46,9 +46,7 @@ async def me_detail(user: User, store: AccountStore) -> AccountRecord:
         "owns assets outside the trash; the response lists them. The username is not given to anybody else. "
         "Not with a token."
     ),
-    tag=TAG,
     formats=(Format.JSON,),
-    error_statuses=(403, 409, 413, 415),
     error_types={409: OwnedAssetsError},
 )
 async def me_deletion(user: User, body: LeavingBody, remover: AccountRemover) -> None:
@@ -61,7 +59,7 @@ async def me_deletion(user: User, body: LeavingBody, remover: AccountRemover) ->
         raise Unauthorized from None
 
 
-@delete(
+@routes.delete(
     USER_PATH,
     title=Message("Delete a user"),
     description=Message(
@@ -70,7 +68,6 @@ async def me_deletion(user: User, body: LeavingBody, remover: AccountRemover) ->
         "and not with a token."
     ),
     tag=USERS_TAG,
-    error_statuses=(403, 404, 409),
     error_types={409: OwnedAssetsError},
 )
 async def user_deletion(username: str, user: User, accounts: AccountStore, remover: AccountRemover) -> None:
@@ -81,6 +78,3 @@ async def user_deletion(username: str, user: User, accounts: AccountStore, remov
         await remover.delete(row.id, user)
     except UnknownUser:
         raise NotFound(Message("There is no user {name}.", name=username[:150])) from None
-
-
-OPERATIONS = (me_detail, me_deletion, user_deletion)

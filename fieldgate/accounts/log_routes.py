@@ -15,28 +15,25 @@ from fieldgate.accounts.log_records import (
 )
 from fieldgate.accounts.log_store import LogStore
 from fieldgate.db.log import ACCESS, LOG_TYPES, PROJECT, log
-from fieldgate.http.operations import get_list
+from fieldgate.http.operations import Routes
 from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 from fieldgate.pagination import ListResult, PageRequest
 
-TAG = "Log"
 AUDIT_PATH = "/api/v2/audit-logs/"
 ACCESS_PATH = "/api/v2/access-logs/"
 OWN_ACCESS_PATH = f"{ACCESS_PATH}me/"
 PROJECTS_PATH = "/api/v2/project-history-logs/"
+routes = Routes(tag="Log", formats=FORMATS, no_store=True)
 
 
-@get_list(
+@routes.get_list(
     AUDIT_PATH,
     response=AuditLogRecord,
     title=Message("Log"),
     description=Message("Who did what, newest first: all entries of the log. Only for superusers."),
-    tag=TAG,
-    formats=FORMATS,
-    no_store=True,
     error_statuses=(403,),
 )
 async def audit_log_list(
@@ -48,14 +45,11 @@ async def audit_log_list(
     return encode_list(count, records, request.format, base_url)
 
 
-@get_list(
+@routes.get_list(
     ACCESS_PATH,
     response=AccessLogRecord,
     title=Message("Logins"),
     description=Message("Logins and failed logins of all users, newest first. Only for superusers."),
-    tag=TAG,
-    formats=FORMATS,
-    no_store=True,
     error_statuses=(403,),
 )
 async def access_log_list(
@@ -67,14 +61,11 @@ async def access_log_list(
     return encode_list(count, records, request.format, base_url)
 
 
-@get_list(
+@routes.get_list(
     OWN_ACCESS_PATH,
     response=AccessLogRecord,
     title=Message("My logins"),
     description=Message("The caller's own logins, newest first."),
-    tag=TAG,
-    formats=FORMATS,
-    no_store=True,
 )
 async def own_access_log_list(
     page: PageRequest, user: User, query: LogQuery, request: ParsedRequest, base_url: BaseURL, store: LogStore
@@ -84,16 +75,13 @@ async def own_access_log_list(
     return encode_list(count, records, request.format, base_url)
 
 
-@get_list(
+@routes.get_list(
     PROJECTS_PATH,
     response=HistoryLogRecord,
     title=Message("Changes of forms"),
     description=Message(
         "The history of all forms, newest first, also of those that were deleted. Only for superusers."
     ),
-    tag=TAG,
-    formats=FORMATS,
-    no_store=True,
     error_statuses=(403,),
 )
 async def project_history_list(
@@ -103,6 +91,3 @@ async def project_history_list(
     count, rows = await store.page(page, query.q, [PROJECT])
     records = [HistoryLogRecord(**history_fields(row)) for row in rows]
     return encode_list(count, records, request.format, base_url)
-
-
-OPERATIONS = (audit_log_list, access_log_list, own_access_log_list, project_history_list)

@@ -33,7 +33,7 @@ from fieldgate.errors import BadRequest, Forbidden, NotFound, Unauthorized, Vali
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import Created, delete, get, get_list, post
+from fieldgate.http.operations import Created, Routes
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import AuthMethod, User
 from fieldgate.pagination import ListResult, PageRequest
@@ -45,9 +45,11 @@ TOKEN_PATH = "/token/"  # noqa: S105
 MAX_ID_DIGITS = 9
 
 _NEEDS_PASSWORD = Message("Ask for a token with your username and password (Basic credentials).")
+credentials = Routes(tag=CREDENTIALS_TAG, formats=(Format.JSON,), no_store=True)
+routes = Routes(tag=TAG, no_store=True)
 
 
-@get(
+@credentials.get(
     TOKEN_PATH,
     response=TokenRecord,
     title=Message("Get a token"),
@@ -55,10 +57,7 @@ _NEEDS_PASSWORD = Message("Ask for a token with your username and password (Basi
         "Returns a new token for the caller, who sends username and password as Basic credentials. "
         "Earlier tokens stay valid; beyond 50 the least recently used is revoked."
     ),
-    tag=CREDENTIALS_TAG,
-    formats=(Format.JSON,),
-    no_store=True,
-    error_statuses=(403, 429),
+    error_statuses=(403,),
     writes=True,
     rate_cost=4,  # users may read four times as often as they may write
 )
@@ -71,7 +70,7 @@ async def token_reading(context: HandlerContext, user: User, store: AccountStore
     return TokenRecord(await store.issue_token(user.id, IssuedBy.HTTP, _expiry(settings), by=user))
 
 
-@post(
+@credentials.post(
     TOKEN_PATH,
     response=TokenRecord,
     title=Message("Create a token"),
@@ -79,10 +78,6 @@ async def token_reading(context: HandlerContext, user: User, store: AccountStore
         "Returns a new token for the caller, as with GET. "
         "Pages of this service can use their session instead of a password."
     ),
-    tag=CREDENTIALS_TAG,
-    formats=(Format.JSON,),
-    no_store=True,
-    error_statuses=(403, 429),
 )
 async def token_creation(user: User, store: AccountStore, settings: Settings) -> Created:
     # A token cannot be used to get another one: a leaked or expiring token could be renewed without end.
@@ -91,30 +86,23 @@ async def token_creation(user: User, store: AccountStore, settings: Settings) ->
     return Created(TokenRecord(await store.issue_token(user.id, IssuedBy.HTTP, _expiry(settings), by=user)))
 
 
-@delete(
+@credentials.delete(
     TOKEN_PATH,
     title=Message("Revoke tokens"),
     description=Message("Revokes all tokens that the caller obtained over HTTP, including the one in use."),
-    tag=CREDENTIALS_TAG,
-    formats=(Format.JSON,),
-    error_statuses=(403, 404, 429),
 )
 async def token_deletion(user: User, store: AccountStore) -> None:
     if not await store.revoke_http_tokens(user.id, by=user):
         raise NotFound(Message("There is no token to revoke."))
 
 
-@post(
+@credentials.post(
     "/get_auth_token",
     response=LoginRecord,
     status=200,
     title=Message("Log in"),
     description=Message("Returns a new token for a username and password, sent as JSON or as a form."),
-    tag=CREDENTIALS_TAG,
-    formats=(Format.JSON,),
-    no_store=True,
     csrf_protected=False,
-    error_statuses=(413, 415, 429),
 )
 async def get_auth_token(
     body: Login,
@@ -137,13 +125,11 @@ def _expiry(settings: Settings) -> datetime:
     return now() + timedelta(seconds=settings.token_lifetime)
 
 
-@get(
+@routes.get(
     ACCOUNT_PATH,
     response=AccountRecord,
     title=Message("Account"),
     description=Message("The caller's own account."),
-    tag=TAG,
-    no_store=True,
 )
 async def account_detail(user: User, store: AccountStore) -> AccountRecord:
     return await load_account(user, store)
@@ -170,13 +156,11 @@ async def load_account(user: User, store: AccountStore) -> AccountRecord:
     )
 
 
-@get_list(
+@routes.get_list(
     TOKENS_PATH,
     response=AccountTokenRecord,
     title=Message("Tokens"),
     description=Message("The caller's valid tokens, newest first. A token itself is shown only when it is created."),
-    tag=TAG,
-    no_store=True,
 )
 async def account_token_list(page: PageRequest, user: User, store: AccountStore) -> ListResult[AccountTokenRecord]:
     count, rows = await store.list_tokens_of(user.id, page)
@@ -198,7 +182,7 @@ def token_record(row: Row[Any], list_path: str, user: User) -> AccountTokenRecor
     )
 
 
-@post(
+@routes.post(
     TOKENS_PATH,
     response=NewAccountToken,
     title=Message("Create a token with a name"),
@@ -206,9 +190,6 @@ def token_record(row: Row[Any], list_path: str, user: User) -> AccountTokenRecor
         "Returns a new token, which is shown only once. A token cannot create another one. "
         "Earlier tokens stay valid; beyond 50 the least recently used is revoked."
     ),
-    tag=TAG,
-    no_store=True,
-    error_statuses=(403, 413, 415, 429),
 )
 async def account_token_creation(user: User, body: NewTokenBody, store: AccountStore, settings: Settings) -> Created:
     reject_token(user)
@@ -234,12 +215,10 @@ async def account_token_creation(user: User, body: NewTokenBody, store: AccountS
     return Created(record, Link(path))
 
 
-@delete(
+@routes.delete(
     TOKENS_PATH + "{id}/",
     title=Message("Revoke a token"),
     description=Message("Revokes one of the caller's tokens. It is refused from the next request on."),
-    tag=TAG,
-    error_statuses=(403, 404),
 )
 async def account_token_deletion(id: str, user: User, store: AccountStore) -> None:
     await revoke_token_of(user.id, id, store, by=user)
@@ -251,13 +230,11 @@ async def revoke_token_of(user_id: int, id: str, store: AccountStore, *, by: Use
         raise NotFound(Message("There is no valid token with the id {id}.", id=id[:50]))
 
 
-@get_list(
+@routes.get_list(
     SESSIONS_PATH,
     response=SessionRecord,
     title=Message("Sessions"),
     description=Message("The browsers in which the caller is logged in, newest first."),
-    tag=TAG,
-    no_store=True,
 )
 async def account_session_list(page: PageRequest, user: User, store: AccountStore) -> ListResult[SessionRecord]:
     count, rows = await store.list_sessions_of(user.id, page)
@@ -274,18 +251,16 @@ def session_record(row: Row[Any], user: User) -> SessionRecord:
     )
 
 
-@delete(
+@routes.delete(
     SESSIONS_PATH,
     title=Message("End sessions"),
     description=Message("Logs the caller out in all other browsers. The session of this request stays valid."),
-    tag=TAG,
-    error_statuses=(403,),
 )
 async def account_session_deletion(user: User, store: AccountStore) -> None:
     await store.end_sessions(user.id, keep=user.secret, by=user)
 
 
-@post(
+@routes.post(
     ACCOUNT_PATH + "password/",
     response=PasswordChanged,
     status=200,
@@ -293,9 +268,6 @@ async def account_session_deletion(user: User, store: AccountStore) -> None:
     description=Message(
         "Sets a new password. Needs the current one. All other browser sessions end; tokens stay valid."
     ),
-    tag=TAG,
-    no_store=True,
-    error_statuses=(403, 413, 415, 429),
 )
 async def account_password_change(
     user: User,
@@ -316,18 +288,3 @@ async def account_password_change(
     new_hash = await passwords.hash_in_thread(body.new_password)
     keep = user.secret if user.auth_method is AuthMethod.SESSION else ""
     return PasswordChanged(await store.set_password(user.username, new_hash, keep_session=keep, by=user))
-
-
-OPERATIONS = (
-    token_reading,
-    token_creation,
-    token_deletion,
-    get_auth_token,
-    account_detail,
-    account_token_list,
-    account_token_creation,
-    account_token_deletion,
-    account_session_list,
-    account_session_deletion,
-    account_password_change,
-)

@@ -28,7 +28,7 @@ from fieldgate.events.visibility import audience_key, viewer_scope
 from fieldgate.http.injection import HandlerContext, SeenVersions
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import Created, VersionedRecord, delete, get, get_list, put, raw
+from fieldgate.http.operations import Created, Routes, VersionedRecord
 from fieldgate.http.pagination_links import parse_integer
 from fieldgate.http.request.body_parsing import JSONObject
 from fieldgate.http.request_parsing import ParsedRequest
@@ -51,6 +51,7 @@ NO_RESPONSE_ACTIVITY = Message(
     name=f"event/{RESPONSE_ACTIVITY}/",
 )
 FORMATS = (Format.JSON, Format.HTML, *PAGE_FORMATS)
+routes = Routes(tag=TAG, depends_on=DEPENDS_ON, audience_key=audience_key)
 
 
 class DeletedFilters(msgspec.Struct):
@@ -68,7 +69,7 @@ class ListFilters(FileFilters, frozen=True, kw_only=True):
 check_filters(ListFilters)
 
 
-@get_list(
+@routes.get_list(
     PATH,
     response=EventRecord,
     alternate_response=FlatEvent,
@@ -76,11 +77,8 @@ check_filters(ListFilters)
     description=Message(
         "Emergencies, newest first. Events merged into another one are not listed, but available by id."
     ),
-    tag=TAG,
     formats=FORMATS,
     format_types=FORMAT_TYPES,
-    depends_on=DEPENDS_ON,
-    audience_key=audience_key,
 )
 async def event_list(
     page: PageRequest,
@@ -106,14 +104,11 @@ async def event_list(
     return ListResult(found.count, records, found.versions, serializer.page_encoder(context))
 
 
-@get_list(
+@routes.get_list(
     PATH + "mini/",
     response=MiniEvent,
     title=Message("Events in short"),
     description=Message("The same events as in the full list, with the few fields that menus need."),
-    tag=TAG,
-    depends_on=DEPENDS_ON,
-    audience_key=audience_key,
 )
 async def event_mini_list(
     page: PageRequest,
@@ -127,14 +122,11 @@ async def event_mini_list(
     return ListResult(found.count, [to_mini(record) for record in found.records], found.versions)
 
 
-@get_list(
+@routes.get_list(
     PATH + "deleted/",
     response=DeletedEvent,
     title=Message("Deleted events"),
     description=Message("Deleted events, oldest deletion first, for clients that keep a copy."),
-    tag=TAG,
-    depends_on=DEPENDS_ON,
-    audience_key=audience_key,
 )
 async def event_deleted_list(
     page: PageRequest, caller: Caller, query: DeletedFilters, store: EventStore, reference: ReferenceStore
@@ -144,11 +136,10 @@ async def event_deleted_list(
     return ListResult(count, [DeletedEvent(id=row.id, deleted_at=row.deleted_at) for row in rows])
 
 
-@raw(
+@routes.raw(
     PATH + "export/",
     title=Message("Events as a file"),
     description=Message("All matching events as one CSV, NDJSON, XLSX, GeoJSON or Atom file."),
-    tag=TAG,
     formats=tuple(SERIALIZERS),
     format_types=FORMAT_TYPES,
     no_store=True,
@@ -178,15 +169,11 @@ async def event_export(
     return Response(200, headers, stream=stream)
 
 
-@get(
+@routes.get(
     PATH + "{id}/",
     response=EventDetail,
     title=Message("Event"),
     description=Message("One event by its id or slug, with all its fields."),
-    tag=TAG,
-    depends_on=DEPENDS_ON,
-    audience_key=audience_key,
-    error_statuses=(404,),
 )
 async def event_detail(
     id: str, caller: Caller, language: Language, store: EventStore, search: EventSearch, versions: SeenVersions
@@ -205,7 +192,7 @@ async def event_detail(
     return VersionedRecord(msgspec.Raw(record), state.versions)
 
 
-@put(
+@routes.put(
     PATH + "{id}/",
     response=EventDetail,
     title=Message("Write an event"),
@@ -213,10 +200,8 @@ async def event_detail(
         "Creates the event with this id, or replaces all of it. "
         "A text is a string in the language of the request, or an object keyed by language."
     ),
-    tag=TAG,
     body_schema=EventBody,
     max_body=MAX_BODY_BYTES,
-    error_statuses=(403, 404, 413, 415),
 )
 async def event_replacement(
     id: str, user: User, language: Language, body: JSONObject, store: EventStore, search: EventSearch
@@ -243,12 +228,10 @@ async def event_replacement(
     return record if before else Created(record, Link(f"{PATH}{id_}/"))
 
 
-@delete(
+@routes.delete(
     PATH + "{id}/",
     title=Message("Delete an event"),
     description=Message("Deletes the event with this id. It is then listed among the deleted events."),
-    tag=TAG,
-    error_statuses=(403, 404),
 )
 async def event_deletion(id: str, user: User, store: EventStore) -> None:
     id_ = _writable_id(id, user)
@@ -279,14 +262,3 @@ async def _find_page(
 ) -> EventPage:
     scope = viewer_scope(caller, (await search.current(versions)).reference_data)
     return await search.find(query, scope, language, page, shape, versions)
-
-
-OPERATIONS = (
-    event_list,
-    event_mini_list,
-    event_deleted_list,
-    event_export,
-    event_detail,
-    event_replacement,
-    event_deletion,
-)

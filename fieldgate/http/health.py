@@ -12,8 +12,7 @@ from fieldgate import __version__
 from fieldgate.errors import Forbidden, ServiceUnavailable
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link
-from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import Operation, ResponseKind, get, raw
+from fieldgate.http.operations import Operation, ResponseKind, Routes
 from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.http.response.responses import NO_STORE, Response
 from fieldgate.i18n.languages import Language
@@ -25,6 +24,7 @@ from fieldgate.settings import LOOPBACK, Network, Settings
 METRICS_CHECK_SECONDS = 3  # Prometheus waits for ten
 TAG = "Service"
 INDEX_PATH = "/api/v2/"
+routes = Routes(tag=TAG, no_store=True, rate_cost=0)
 
 
 class Health(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -96,35 +96,27 @@ class Readiness:
             return False
 
 
-@raw(
+@routes.raw(
     "/healthz",
     title=Message("Alive"),
     description=Message("Reports that the process is running. For a supervisor; any Host header is accepted."),
-    tag=TAG,
     response=Health,
-    formats=(Format.JSON,),
     checks_host=False,
-    no_store=True,
-    rate_cost=0,
 )
 async def healthz(context: HandlerContext, settings: Settings) -> Response:
     return _json_response(_health("alive", context, settings))
 
 
-@raw(
+@routes.raw(
     "/readyz",
     title=Message("Ready"),
     description=Message(
         "Reports that the service is ready: the database can be read and written and has the right schema. If not, "
         "the response has the reason. For a load balancer; any Host header is accepted."
     ),
-    tag=TAG,
     response=Health,
-    error_types={503: NotReadyReport},
-    formats=(Format.JSON,),
     checks_host=False,
-    no_store=True,
-    rate_cost=0,
+    error_types={503: NotReadyReport},
 )
 async def readyz(context: HandlerContext, settings: Settings, readiness: Readiness) -> Response:
     await readiness.check()
@@ -145,18 +137,14 @@ def _comes_from(networks: Iterable[Network], context: HandlerContext, settings: 
     return not is_untrusted and is_in_networks(client.address, networks)
 
 
-@raw(
+@routes.raw(
     "/metrics",
     title=Message("Metrics"),
     description=Message(
         "Request counts and durations in Prometheus' text format, for the addresses that the operator allows."
     ),
-    tag=TAG,
-    formats=(Format.JSON,),
     media_type="text/plain",
-    no_store=True,
     error_statuses=(403,),
-    rate_cost=0,
 )
 async def metrics(
     context: HandlerContext, settings: Settings, request_metrics: RequestMetrics, readiness: Readiness
@@ -177,12 +165,11 @@ def index_operation(operations: Iterable[Operation]) -> Operation:
         and "{" not in operation.route.path
     }
 
-    @get(
+    @Routes(tag=TAG).get(
         INDEX_PATH,
         response=dict[str, Link],
         title=Message("Endpoints"),
         description=Message("The lists of this service with their URLs."),
-        tag=TAG,
         depends_on=(),
     )
     async def endpoint_index() -> dict[str, Link]:

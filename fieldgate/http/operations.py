@@ -1,6 +1,8 @@
-"""Operations and the decorators that declare them.
+"""Operations, and `Routes`, which declares those of a module.
 
-    @get_list("/api/v2/permissions/", response=PermissionRecord, title=Message("Permissions"), ...)
+    routes = Routes(tag="Permissions", depends_on=())
+
+    @routes.get_list("/api/v2/permissions/", response=PermissionRecord, title=Message("Permissions"), ...)
     async def permissions(page: PageRequest, language: Language) -> ListResult[PermissionRecord]: ...
 
 A handler receives its arguments by type or name: `PageRequest`, `Language`, `BaseURL`, `ParsedRequest`, a `Caller`
@@ -10,7 +12,7 @@ that `app.py` provides. It returns a `ListResult`, a record, `VersionedRecord`, 
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Required, TypedDict, Unpack, get_type_hints
 
@@ -177,33 +179,24 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         return self.handler.__name__
 
 
-class CommonOptions(TypedDict, total=False):
-    """Options of every decorator."""
+class SharedOptions(TypedDict, total=False):
+    """Options of every operation, which `Routes` can set for all operations of a module."""
 
-    title: Required[Message]
-    description: Required[Message]
-    tag: Required[str]
     formats: tuple[Format, ...]
-    # The types of responses in other formats that are JSON, such as GeoJSON.
-    format_types: Mapping[Format, Any]
-    # Statuses beyond those that every operation can return.
+    # Statuses beyond those that follow from the method, the path and the body.
     error_statuses: tuple[int, ...]
-    # The types of errors with more fields than `detail`, by status.
-    error_types: Mapping[int, Any]
     # False: not part of the documented API (pages and other endpoints for browsers).
     in_schema: bool
     # False: any Host header is accepted (health checks).
     checks_host: bool
-    # True: responses are sent with `Cache-Control: no-store`.
+    # True: responses to GET are sent with `Cache-Control: no-store`, as those to other methods always are.
     no_store: bool
     # How much of a rate limit a request uses, 1 if not given; 0: it is not limited.
     rate_cost: float
-    # True: a page without records, such as a form. It costs as much as other requests, and does not wait for a turn.
-    is_simple_page: bool
 
 
-class ReadOptions(CommonOptions, total=False):
-    """Options of operations that only read."""
+class CachingOptions(TypedDict, total=False):
+    """Options of GET. Other methods ignore them."""
 
     # The data topics a response depends on; () if it only changes with a release; None: it is never cached.
     depends_on: tuple[str, ...] | None
@@ -211,21 +204,41 @@ class ReadOptions(CommonOptions, total=False):
     audience_key: Callable[[Caller], str] | None
     # True: data versions are read from the database for each request, so a write through another process is seen.
     strict_freshness: bool
+
+
+class RoutesOptions(SharedOptions, CachingOptions, total=False):
+    """Options of `Routes`, and so of all operations of a module that do not say otherwise."""
+
+    tag: Required[str]
+
+
+class CommonOptions(SharedOptions, total=False):
+    """Options of every operation."""
+
+    title: Required[Message]
+    description: Required[Message]
+    tag: str
+    # The types of responses in other formats that are JSON, such as GeoJSON.
+    format_types: Mapping[Format, Any]
+    # The types of errors with more fields than `detail`, by status.
+    error_types: Mapping[int, Any]
+    # A second record type: that of a `PreviewResult`, or one that a query parameter selects.
+    alternate_response: Any
+    # True: a page without records, such as a form. It costs as much as other requests, and does not wait for a turn.
+    is_simple_page: bool
+
+
+class ReadOptions(CommonOptions, CachingOptions, total=False):
+    """Options of operations that only read."""
+
     # True: a GET that writes, as clients of other systems expect it.
     writes: bool
-
-
-class ListOptions(ReadOptions, total=False):
-    # A second record type that a query parameter selects.
-    alternate_response: Any
 
 
 class WriteOptions(CommonOptions, total=False):
     """Options of operations that take a body."""
 
     status: int
-    # The type of a `PreviewResult`.
-    alternate_response: Any
     # Headers of the response beyond those of every operation, as OpenAPI names them.
     response_headers: tuple[str, ...]
     # The type of a body with status 400 that is neither a detail nor errors of fields.
@@ -239,7 +252,9 @@ class WriteOptions(CommonOptions, total=False):
     csrf_protected: bool
 
 
-class RawOptions(ReadOptions, WriteOptions, total=False):
+class OperationOptions(ReadOptions, WriteOptions, total=False):
+    """All options."""
+
     response: Any
     # Media type and schema of a response that is not one of the formats.
     media_type: str
@@ -247,79 +262,89 @@ class RawOptions(ReadOptions, WriteOptions, total=False):
     schema: Mapping[str, Any]
 
 
-class OperationOptions(RawOptions, ListOptions, total=False):
-    """The options of all decorators."""
+class Routes:
+    """The operations of a module in the order of their declaration, and the options that they share.
+
+    Each method is a decorator of a handler.
+    """
+
+    def __init__(self, **defaults: Unpack[RoutesOptions]) -> None:
+        self._defaults = defaults
+        self._operations: list[Operation] = []
+
+    def __iter__(self) -> Iterator[Operation]:
+        return iter(self._operations)
+
+    def get_list(self, path: str, *, response: Any, **options: Unpack[ReadOptions]) -> OperationDecorator:
+        """GET of a list: the handler returns a `ListResult` for a `PageRequest`."""
+        return self._declare("GET", path, ResponseKind.LIST, response=response, **options)
+
+    def get(self, path: str, *, response: Any, **options: Unpack[ReadOptions]) -> OperationDecorator:
+        """GET of one record: the handler returns it or raises `NotFound`."""
+        return self._declare("GET", path, ResponseKind.RECORD, response=response, **options)
+
+    def post(self, path: str, *, response: Any, **options: Unpack[WriteOptions]) -> OperationDecorator:
+        """POST that creates a record: the handler returns `Created`. With `status=200` it returns any record."""
+        options.setdefault("status", 201)
+        return self._declare("POST", path, ResponseKind.RECORD, response=response, **options)
+
+    def patch(self, path: str, *, response: Any, **options: Unpack[WriteOptions]) -> OperationDecorator:
+        """PATCH: the `body` holds the fields to change; the handler returns the changed record."""
+        return self._declare("PATCH", path, ResponseKind.RECORD, response=response, **options)
+
+    def put(self, path: str, *, response: Any, **options: Unpack[WriteOptions]) -> OperationDecorator:
+        """PUT: the handler returns the saved record, in `Created` if it is new."""
+        return self._declare("PUT", path, ResponseKind.RECORD, response=response, **options)
+
+    def delete(self, path: str, **options: Unpack[WriteOptions]) -> OperationDecorator:
+        """DELETE: the handler returns None. A `body` can select what is deleted."""
+        options.setdefault("status", 204)
+        return self._declare("DELETE", path, ResponseKind.EMPTY, **options)
+
+    def raw(self, path: str, method: str = "GET", **options: Unpack[OperationOptions]) -> OperationDecorator:
+        """The handler builds the `Response` itself: pages with their own layout, files, health checks."""
+        return self._declare(method, path, ResponseKind.RAW, **options)
+
+    def _declare(
+        self, method: str, path: str, kind: ResponseKind, **given: Unpack[OperationOptions]
+    ) -> OperationDecorator:
+        options: OperationOptions = {**self._defaults, **given}
+
+        def declare(handler: Handler) -> Operation:
+            operation = _make_operation(method, path, kind, handler, options)
+            self._operations.append(operation)
+            return operation
+
+        return declare
 
 
-def operation(
-    method: str, path: str, response_kind: ResponseKind, **options: Unpack[OperationOptions]
-) -> OperationDecorator:
-    """Declare an operation. Prefer the decorators below."""
-
-    def declare(handler: Handler) -> Operation:
-        hints = get_type_hints(handler)
-        parameters = {name: hints[name] for name in inspect.signature(handler).parameters}
-        query_type = parameters.get("query")
-        names = field_names(query_type) if query_type else frozenset[str]()
-        paging = PAGING_PARAMETERS if response_kind is ResponseKind.LIST else frozenset[str]()
-        return Operation(
-            handler=handler,
-            parameters=parameters,
-            query_type=query_type,
-            query_names=names | paging | {"format"},
-            route=Route(
-                method=method,
-                path=path,
-                checks_host=options.get("checks_host", True),
-                requires_login=User in parameters.values(),
-            ),
-            body=_request_body(parameters.get("body"), options),
-            response=_response_spec(response_kind, options),
-            caching=_cache_policy(response_kind, parameters, options),
-            description=_description(options),
-            rate_cost=options.get("rate_cost", 1.0),
-            is_simple_page=options.get("is_simple_page", False),
-            writes=options.get("writes", method != "GET"),
-        )
-
-    return declare
-
-
-def get_list(path: str, *, response: Any, **options: Unpack[ListOptions]) -> OperationDecorator:
-    """GET of a list: the handler returns a `ListResult` for a `PageRequest`."""
-    return operation("GET", path, ResponseKind.LIST, response=response, **options)
-
-
-def get(path: str, *, response: Any, **options: Unpack[ReadOptions]) -> OperationDecorator:
-    """GET of one record: the handler returns it or raises `NotFound`."""
-    return operation("GET", path, ResponseKind.RECORD, response=response, **options)
-
-
-def post(path: str, *, response: Any, **options: Unpack[WriteOptions]) -> OperationDecorator:
-    """POST that creates a record: the handler returns `Created`."""
-    options.setdefault("status", 201)
-    return operation("POST", path, ResponseKind.RECORD, response=response, **options)
-
-
-def patch(path: str, *, response: Any, **options: Unpack[WriteOptions]) -> OperationDecorator:
-    """PATCH: the `body` holds the fields to change; the handler returns the changed record."""
-    return operation("PATCH", path, ResponseKind.RECORD, response=response, **options)
-
-
-def put(path: str, *, response: Any, **options: Unpack[WriteOptions]) -> OperationDecorator:
-    """PUT: the handler returns the saved record, in `Created` if it is new."""
-    return operation("PUT", path, ResponseKind.RECORD, response=response, **options)
-
-
-def delete(path: str, **options: Unpack[WriteOptions]) -> OperationDecorator:
-    """DELETE: the handler returns None. A `body` can select what is deleted."""
-    options.setdefault("status", 204)
-    return operation("DELETE", path, ResponseKind.EMPTY, **options)
-
-
-def raw(path: str, method: str = "GET", **options: Unpack[RawOptions]) -> OperationDecorator:
-    """The handler builds the `Response` itself: pages with their own layout, files, health checks."""
-    return operation(method, path, ResponseKind.RAW, **options)
+def _make_operation(
+    method: str, path: str, kind: ResponseKind, handler: Handler, options: OperationOptions
+) -> Operation:
+    hints = get_type_hints(handler)
+    parameters = {name: hints[name] for name in inspect.signature(handler).parameters}
+    query_type = parameters.get("query")
+    names = field_names(query_type) if query_type else frozenset[str]()
+    paging = PAGING_PARAMETERS if kind is ResponseKind.LIST else frozenset[str]()
+    return Operation(
+        handler=handler,
+        parameters=parameters,
+        query_type=query_type,
+        query_names=names | paging | {"format"},
+        route=Route(
+            method=method,
+            path=path,
+            checks_host=options.get("checks_host", True),
+            requires_login=User in parameters.values(),
+        ),
+        body=_request_body(parameters.get("body"), options),
+        response=_response_spec(kind, options),
+        caching=_cache_policy(method, kind, parameters, options),
+        description=_description(options),
+        rate_cost=options.get("rate_cost", 1.0),
+        is_simple_page=options.get("is_simple_page", False),
+        writes=options.get("writes", method != "GET"),
+    )
 
 
 def _request_body(annotation: Any, options: OperationOptions) -> RequestBody:
@@ -344,7 +369,7 @@ def _body_kind(annotation: Any) -> BodyKind:
 
 
 def _response_spec(kind: ResponseKind, options: OperationOptions) -> ResponseSpec:
-    formats = options.get("formats", JSON_OR_HTML)
+    formats = options.get("formats", (Format.JSON,) if kind is ResponseKind.RAW else JSON_OR_HTML)
     return ResponseSpec(
         kind=kind,
         type=options.get("response"),
@@ -362,15 +387,18 @@ def _response_spec(kind: ResponseKind, options: OperationOptions) -> ResponseSpe
     )
 
 
-def _cache_policy(kind: ResponseKind, parameters: Mapping[str, Any], options: OperationOptions) -> CachePolicy:
-    depends_on, audience_key = options.get("depends_on"), options.get("audience_key")
+def _cache_policy(
+    method: str, kind: ResponseKind, parameters: Mapping[str, Any], options: OperationOptions
+) -> CachePolicy:
+    no_store, audience_key = options.get("no_store", False), options.get("audience_key")
+    depends_on = options.get("depends_on") if method == "GET" and not no_store else None
     depends_on_caller = Caller in parameters.values() or User in parameters.values()
     return CachePolicy(
         depends_on=depends_on,
         depends_on_caller=depends_on_caller,
         audience_key=audience_key,
         strict_freshness=options.get("strict_freshness", False),
-        no_store=options.get("no_store", False),
+        no_store=no_store,
         is_cacheable=depends_on is not None and (not depends_on_caller or audience_key is not None),
         is_shared=depends_on == () and kind is not ResponseKind.RAW,
     )

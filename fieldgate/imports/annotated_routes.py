@@ -9,8 +9,7 @@ import msgspec
 
 from fieldgate.assets.workbook_downloads import MEDIA_TYPES, XLSX_SUFFIX
 from fieldgate.errors import Header, NotFound, Problem, ServiceUnavailable
-from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import raw
+from fieldgate.http.operations import Routes
 from fieldgate.http.response.attachment import attachment
 from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response
 from fieldgate.i18n.languages import Language
@@ -33,6 +32,7 @@ CANNOT_BE_MARKED = Message("The file cannot be marked: it is too large, or damag
 MORE_ISSUES = "more"  # the code of the number of those that are not listed
 
 log = logging.getLogger(__name__)
+routes = Routes(tag=TAG)
 
 
 class WorkbookAnnotator:
@@ -82,18 +82,15 @@ MARKED = "-marked"  # at the end of the file name, so that people can tell it fr
 _CHUNK_BYTES = 256 * 1024
 
 
-@raw(
+@routes.raw(
     PATH + "{uid}/annotated.xlsx",
     title=Message("File with its problems marked"),
     description=Message(
         "A copy of the imported file as an Excel workbook. Each cell with a problem or a warning has a colour and a "
         "comment that says what to do. All cells are text."
     ),
-    tag=TAG,
-    formats=(Format.JSON,),
     media_type=MEDIA_TYPES[XLSX_SUFFIX],
     schema={"type": "string", "format": "binary"},
-    error_statuses=(404, 503),
 )
 async def import_annotated_workbook(
     uid: str, caller: Caller, language: Language, store: ImportStore, annotator: WorkbookAnnotator
@@ -127,6 +124,3 @@ async def import_annotated_workbook(
 async def _chunks(data: bytes) -> AsyncGenerator[bytes, None]:
     for start in range(0, len(data), _CHUNK_BYTES):
         yield data[start : start + _CHUNK_BYTES]
-
-
-OPERATIONS = (import_annotated_workbook,)

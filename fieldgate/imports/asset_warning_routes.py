@@ -12,13 +12,15 @@ from msgspec import Meta
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.schemas import ASSETS_PATH
 from fieldgate.errors import NotFound
-from fieldgate.http.operations import get_list
+from fieldgate.http.operations import Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
 from fieldgate.imports.messages import localize_messages
 from fieldgate.imports.store import ImportStore
 from fieldgate.pagination import ListResult, PageRequest
+
+routes = Routes(tag="Assets")
 
 
 class WarningRecord(msgspec.Struct, frozen=True):
@@ -35,7 +37,7 @@ class WarningRecord(msgspec.Struct, frozen=True):
     message: Annotated[str, Meta(description="What is unusual and what to do.")]
 
 
-@get_list(
+@routes.get_list(
     ASSETS_PATH + "{uid}/versions/{version}/warnings/",
     response=WarningRecord,
     title=Message("Warnings"),
@@ -44,8 +46,6 @@ class WarningRecord(msgspec.Struct, frozen=True):
         "there were no warnings, or if the import was deleted because it is old. Warnings about a collection are shown "
         "to its owner only."
     ),
-    tag="Assets",
-    error_statuses=(404,),
 )
 async def version_warnings(
     uid: str,
@@ -64,6 +64,3 @@ async def version_warnings(
         return ListResult(0, [])
     shown = localize_messages(language, {"warnings": warnings[page.offset : page.offset + page.limit]})["warnings"]
     return ListResult(len(warnings), msgspec.convert(shown, list[WarningRecord]))
-
-
-OPERATIONS = (version_warnings,)

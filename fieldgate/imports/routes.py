@@ -7,7 +7,7 @@ from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.errors import Conflict, NotFound, TooManyRequests, ValidationError
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link
-from fieldgate.http.operations import Created, get, get_list, patch, post
+from fieldgate.http.operations import Created, Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import Caller, User
@@ -52,17 +52,16 @@ def _audience_key(caller: Caller) -> str:
     return "" if caller.id is None else str(caller.id)
 
 
-@get_list(
+routes = Routes(tag=TAG, depends_on=(TOPIC,), audience_key=_audience_key, strict_freshness=True)
+
+
+@routes.get_list(
     PATH,
     response=ImportRecord,
     title=Message("Imports"),
     description=Message(
         "Files imported by the caller, with their results. The list is empty for callers who are not logged in."
     ),
-    tag=TAG,
-    depends_on=(TOPIC,),
-    audience_key=_audience_key,
-    strict_freshness=True,
 )
 async def import_list(
     page: PageRequest, caller: Caller, language: Language, query: ImportFilters, store: ImportStore
@@ -73,7 +72,7 @@ async def import_list(
     return ListResult(count, [encode_import(row, language) for row in rows])
 
 
-@post(
+@routes.post(
     PATH,
     response=ImportAccepted,
     title=Message("Import a file"),
@@ -81,9 +80,8 @@ async def import_list(
         "Imports an XLSForm workbook. The response is sent once the file is stored; get its address for the result. "
         "A repeated Idempotency-Key returns the first response."
     ),
-    tag=TAG,
     file_limit=_file_limit,
-    error_statuses=(403, 404, 413, 415, 422),
+    error_statuses=(422,),
 )
 async def import_creation(
     context: HandlerContext,
@@ -113,16 +111,11 @@ async def import_creation(
     return _accepted_response(await store.create(user.id, new_import, key))
 
 
-@get(
+@routes.get(
     PATH + "{uid}/",
     response=ImportRecord,
     title=Message("Import"),
     description=Message("One import and its result."),
-    tag=TAG,
-    depends_on=(TOPIC,),
-    audience_key=_audience_key,
-    strict_freshness=True,
-    error_statuses=(404,),
 )
 async def import_detail(uid: str, caller: Caller, language: Language, store: ImportStore) -> ImportRecord:
     row = None if caller.id is None else await store.get_for_user(caller.id, uid)
@@ -131,7 +124,7 @@ async def import_detail(uid: str, caller: Caller, language: Language, store: Imp
     return import_record(row, language)
 
 
-@patch(
+@routes.patch(
     PATH + "{uid}/",
     response=ImportRecord,
     title=Message("Answer an import"),
@@ -139,8 +132,7 @@ async def import_detail(uid: str, caller: Caller, language: Language, store: Imp
         "Answers an import that ended with the error_type form_exists: the file is a new version of `destination`, or "
         "a second form with the same name. Its status is processing again."
     ),
-    tag=TAG,
-    error_statuses=(403, 404, 409, 413, 415),
+    error_statuses=(409,),
 )
 async def import_answer(
     uid: str,
@@ -165,18 +157,13 @@ async def import_answer(
     return record
 
 
-@get(
+@routes.get(
     PATH + "{uid}/rows/",
     response=ImportRows,
     title=Message("Rows with problems"),
     description=Message(
         "The rows of the workbook that the problems and warnings of an import are about, with the rows next to them."
     ),
-    tag=TAG,
-    depends_on=(TOPIC,),
-    audience_key=_audience_key,
-    strict_freshness=True,
-    error_statuses=(404,),
 )
 async def import_rows(uid: str, caller: Caller, store: ImportStore) -> ImportRows:
     stored = None if caller.id is None else await store.get_excerpts_for_user(caller.id, uid)
@@ -233,6 +220,3 @@ async def _check_destination(user: User, field: str, uid: str, authorizer: Asset
     if asset.asset_type == "collection":
         raise ValidationError({field: [CANNOT_REPLACE_COLLECTION]})
     return asset.owner_id
-
-
-OPERATIONS = (import_list, import_creation, import_detail, import_answer, import_rows)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from fieldgate.errors import NotFound
-from fieldgate.http.operations import get, get_list
+from fieldgate.http.operations import Routes
 from fieldgate.http.pagination_links import parse_integer
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
@@ -22,17 +22,15 @@ from fieldgate.reference.regions import region_records
 from fieldgate.reference.schemas import CountryRecord, DisasterTypeRecord, MiniCountry, RegionRecord
 from fieldgate.reference.store import TOPIC, ReferenceStore
 
-TAG = "Countries, regions and disaster types"
+routes = Routes(tag="Countries, regions and disaster types", depends_on=(TOPIC,))
 
 
-@get_list(
+@routes.get_list(
     "/api/v2/country/",
     response=CountryRecord,
     alternate_response=MiniCountry,
     title=Message("Countries"),
     description=Message("Countries, territories and the regions that events can be in, with their codes."),
-    tag=TAG,
-    depends_on=(TOPIC,),
 )
 async def country_list(
     page: PageRequest, language: Language, query: CountryFilters, store: ReferenceStore
@@ -43,14 +41,11 @@ async def country_list(
     return ListResult(len(found), [msgspec.Raw(to_json(language, number)) for number in _page_ids(page, found)])
 
 
-@get(
+@routes.get(
     "/api/v2/country/{id}/",
     response=CountryRecord,
     title=Message("Country"),
     description=Message("One country, even if it is no longer in use."),
-    tag=TAG,
-    depends_on=(TOPIC,),
-    error_statuses=(404,),
 )
 async def country_detail(id: str, language: Language, store: ReferenceStore) -> msgspec.Raw:
     reference_data = await store.current()
@@ -60,12 +55,11 @@ async def country_detail(id: str, language: Language, store: ReferenceStore) -> 
     return msgspec.Raw(reference_data.full_country_json(language, number))
 
 
-@get_list(
+@routes.get_list(
     "/api/v2/region/",
     response=RegionRecord,
     title=Message("Regions"),
     description=Message("The five regions of the world; region 0 is Africa."),
-    tag=TAG,
     depends_on=(),
 )
 async def region_list(page: PageRequest, language: Language, query: RegionFilters) -> ListResult[RegionRecord]:
@@ -73,14 +67,12 @@ async def region_list(page: PageRequest, language: Language, query: RegionFilter
     return ListResult(len(found), [region_records(language)[number] for number in _page_ids(page, found)])
 
 
-@get(
+@routes.get(
     "/api/v2/region/{id}/",
     response=RegionRecord,
     title=Message("Region"),
     description=Message("One region."),
-    tag=TAG,
     depends_on=(),
-    error_statuses=(404,),
 )
 async def region_detail(id: str, language: Language) -> msgspec.Raw:
     number = parse_integer(id)
@@ -90,13 +82,11 @@ async def region_detail(id: str, language: Language) -> msgspec.Raw:
     return record
 
 
-@get_list(
+@routes.get_list(
     "/api/v2/disaster_type/",
     response=DisasterTypeRecord,
     title=Message("Disaster types"),
     description=Message("The types of disaster that events can have."),
-    tag=TAG,
-    depends_on=(TOPIC,),
 )
 async def disaster_type_list(
     page: PageRequest, language: Language, query: DisasterTypeFilters, store: ReferenceStore
@@ -108,14 +98,11 @@ async def disaster_type_list(
     )
 
 
-@get(
+@routes.get(
     "/api/v2/disaster_type/{id}/",
     response=DisasterTypeRecord,
     title=Message("Disaster type"),
     description=Message("One kind of disaster."),
-    tag=TAG,
-    depends_on=(TOPIC,),
-    error_statuses=(404,),
 )
 async def disaster_type_detail(id: str, language: Language, store: ReferenceStore) -> msgspec.Raw:
     reference_data = await store.current()
@@ -127,13 +114,3 @@ async def disaster_type_detail(id: str, language: Language, store: ReferenceStor
 
 def _page_ids(page: PageRequest, ids: Sequence[int]) -> Sequence[int]:
     return ids[page.offset : page.offset + page.limit]
-
-
-OPERATIONS = (
-    country_list,
-    country_detail,
-    region_list,
-    region_detail,
-    disaster_type_list,
-    disaster_type_detail,
-)

@@ -23,7 +23,7 @@ from fieldgate.http.injection import HandlerContext
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.links import encode_query
 from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import raw
+from fieldgate.http.operations import Routes
 from fieldgate.http.request.authentication import SESSION_COOKIE, read_cookie, set_cookie
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.http.response.responses import NO_STORE, Response
@@ -36,7 +36,6 @@ from fieldgate.web.page_templates import PageTemplates
 from fieldgate.web.page_views import FormState
 from fieldgate.web.redirects import is_same_origin, language_cookie, redirect, switch_language
 
-TAG = "Pages"
 HTML_CONTENT_TYPE: Header = (b"content-type", Format.HTML.content_type)
 NO_REFERRER: Header = (b"referrer-policy", b"no-referrer")
 MAX_LISTED = 100  # tokens and sessions on the account page
@@ -44,6 +43,7 @@ MAX_LISTED_LOGINS = 5
 
 REQUIRED = Message("This field is required.")
 PASSWORDS_DIFFER = Message("The two passwords are not the same.")
+routes = Routes(tag="Pages", formats=(Format.HTML,), in_schema=False)
 
 
 class RedirectQuery(msgspec.Struct, frozen=True):
@@ -71,27 +71,21 @@ class NewPasswordForm(msgspec.Struct, frozen=True):
     repeated: str = ""
 
 
-@raw(
+@routes.raw(
     "/login/",
     title=Message("Log in"),
     description=Message("The login form."),
-    tag=TAG,
-    formats=(Format.HTML,),
     is_simple_page=True,
-    in_schema=False,
 )
 async def login_form(context: HandlerContext, query: LoginQuery, templates: PageTemplates) -> Response:
     return _page(templates, "login.html", context, next_path=query.next, username=query.username)
 
 
-@raw(
+@routes.raw(
     "/login/",
     method="POST",
     title=Message("Log in"),
     description=Message("Starts a session in this browser."),
-    tag=TAG,
-    formats=(Format.HTML,),
-    in_schema=False,
     csrf_protected=False,
 )
 async def login(
@@ -126,14 +120,11 @@ async def login(
     return redirect(request.base_url, body.next, cookie)
 
 
-@raw(
+@routes.raw(
     "/logout/",
     method="POST",
     title=Message("Log out"),
     description=Message("Ends the session of this browser."),
-    tag=TAG,
-    formats=(Format.HTML,),
-    in_schema=False,
     csrf_protected=False,
 )
 async def logout(
@@ -147,14 +138,10 @@ async def logout(
     return redirect(request.base_url, body.next, set_cookie(SESSION_COOKIE, "", request.base_url, 0, http_only=True))
 
 
-@raw(
+@routes.raw(
     "/account/",
     title=Message("Account"),
     description=Message("Tokens, password, sessions and language of the user."),
-    tag=TAG,
-    formats=(Format.HTML,),
-    in_schema=False,
-    no_store=True,
 )
 async def account_page(
     context: HandlerContext,
@@ -172,15 +159,11 @@ async def account_page(
     return _page(templates, "accounts/account.html", context, **values)
 
 
-@raw(
+@routes.raw(
     INVITATION_PATH + "{secret}/",
     title=Message("Set your password"),
     description=Message("The page behind a one-time link."),
-    tag=TAG,
-    formats=(Format.HTML,),
     is_simple_page=True,
-    in_schema=False,
-    no_store=True,
 )
 async def invitation_form(
     secret: str, context: HandlerContext, invitations: InvitationStore, templates: PageTemplates
@@ -191,14 +174,11 @@ async def invitation_form(
     return _page(templates, "accounts/invitation.html", context, headers=[NO_REFERRER], username=row.username)
 
 
-@raw(
+@routes.raw(
     INVITATION_PATH + "{secret}/",
     method="POST",
     title=Message("Set your password"),
     description=Message("Sets a password with a one-time link."),
-    tag=TAG,
-    formats=(Format.HTML,),
-    in_schema=False,
     csrf_protected=False,
 )
 async def invitation_use(
@@ -236,14 +216,11 @@ async def invitation_use(
     return redirect(request.base_url, target, notice, ended, NO_REFERRER)
 
 
-@raw(
+@routes.raw(
     "/language/{code}/",
     title=Message("Language"),
     description=Message("Chooses the language of pages in this browser."),
-    tag=TAG,
-    formats=(Format.HTML,),
     is_simple_page=True,
-    in_schema=False,
 )
 async def language_switch(code: str, request: ParsedRequest, query: RedirectQuery) -> Response:
     if code not in LANGUAGES_BY_CODE:
@@ -284,14 +261,3 @@ def _set_errors(
 def _invalid_link(templates: PageTemplates, context: HandlerContext) -> Response:
     """The same page for links that are used, expired, replaced or never existed."""
     return _page(templates, "accounts/invalid_link.html", context, status=HTTPStatus.NOT_FOUND, headers=[NO_REFERRER])
-
-
-OPERATIONS = (
-    login_form,
-    login,
-    logout,
-    account_page,
-    invitation_form,
-    invitation_use,
-    language_switch,
-)

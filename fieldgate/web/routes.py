@@ -12,7 +12,7 @@ from fieldgate.http.injection import HandlerContext
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.negotiation import Format
 from fieldgate.http.openapi.document import OpenAPIDocument
-from fieldgate.http.operations import raw
+from fieldgate.http.operations import Routes
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.http.response.response_builder import RenderedPage
 from fieldgate.http.response.responses import (
@@ -32,10 +32,11 @@ from fieldgate.web.pages.home import load_home
 from fieldgate.web.redirects import redirect
 from fieldgate.web.static_files import StaticFiles
 
-TAG = "Pages"
 VARY_FOR_PAGES = vary(*VARY_BY_CALLER)
 HTML_CONTENT_TYPE: Header = (b"content-type", Format.HTML.content_type)
 ENGLISH_CONTENT: Header = content_language(Language.ENGLISH)  # the OpenAPI description is in English only
+routes = Routes(tag="Pages", formats=(Format.HTML,), in_schema=False)
+api_docs = Routes(tag="Service")
 
 
 class HomeQuery(msgspec.Struct, frozen=True):
@@ -43,13 +44,10 @@ class HomeQuery(msgspec.Struct, frozen=True):
     measure: Annotated[str, Meta(description="What the map shows: events, affected or gap.")] = ""
 
 
-@raw(
+@routes.raw(
     "/",
     title=Message("Home"),
     description=Message("What is new, search, and tasks."),
-    tag=TAG,
-    formats=(Format.HTML,),
-    in_schema=False,
 )
 async def start(
     context: HandlerContext, query: HomeQuery, templates: PageTemplates, client: InternalClient
@@ -58,12 +56,10 @@ async def start(
     return _html_response(templates.render_page("home.html", context, **values))
 
 
-@raw(
+@api_docs.raw(
     "/api-docs/openapi.json",
     title=Message("OpenAPI description"),
     description=Message("The OpenAPI 3.1 description of the API, as JSON."),
-    tag="Service",
-    formats=(Format.JSON,),
     depends_on=(),
     response=dict[str, Any],
 )
@@ -72,12 +68,10 @@ async def openapi_json(request: ParsedRequest, document: OpenAPIDocument) -> Res
     return Response(200, [(b"content-type", b"application/json"), ENGLISH_CONTENT, NO_CACHE], body)
 
 
-@raw(
+@api_docs.raw(
     "/api-docs/openapi.yaml",
     title=Message("OpenAPI description"),
     description=Message("The OpenAPI 3.1 description of the API, as YAML."),
-    tag="Service",
-    formats=(Format.JSON,),
     media_type="application/yaml",
     schema={"type": "object"},
     depends_on=(),
@@ -87,11 +81,10 @@ async def openapi_yaml(request: ParsedRequest, document: OpenAPIDocument) -> Res
     return Response(200, [(b"content-type", b"application/yaml"), ENGLISH_CONTENT, NO_CACHE], body)
 
 
-@raw(
+@api_docs.raw(
     "/api-docs/swagger-ui/",
     title=Message("API documentation"),
     description=Message("Interactive API documentation (Swagger UI)."),
-    tag="Service",
     formats=(Format.HTML,),
     is_simple_page=True,
 )
@@ -99,14 +92,11 @@ async def swagger_ui(context: HandlerContext, templates: PageTemplates) -> Respo
     return _html_response(templates.render_page("swagger.html", context))
 
 
-@raw(
+@routes.raw(
     "/docs/{name}/",
     title=Message("Documentation"),
     description=Message("The guide and the recipes, with the address of this service in their examples."),
-    tag=TAG,
-    formats=(Format.HTML,),
     is_simple_page=True,
-    in_schema=False,
 )
 async def document_page(name: str, context: HandlerContext, templates: PageTemplates) -> Response:
     if name not in DOCUMENTS:
@@ -118,13 +108,11 @@ async def document_page(name: str, context: HandlerContext, templates: PageTempl
     return _html_response(templates.render_page("document.html", context, **values))
 
 
-@raw(
+@routes.raw(
     "/favicon.ico",
     title=Message("Icon"),
     description=Message("The icon of the site."),
-    tag=TAG,
     formats=(Format.JSON,),
-    in_schema=False,
 )
 async def favicon(request: ParsedRequest, static_files: StaticFiles) -> Response:
     return redirect(request.base_url, static_files.url_path("icon.svg"))
@@ -134,13 +122,3 @@ def _html_response(page: RenderedPage) -> Response:
     """The response with a page that a handler rendered. A page that is shown once is not stored."""
     caching = NO_STORE if page.headers else PRIVATE_NO_CACHE
     return Response(200, [HTML_CONTENT_TYPE, caching, VARY_FOR_PAGES, *page.headers], page.body, page.etag)
-
-
-OPERATIONS = (
-    start,
-    openapi_json,
-    openapi_yaml,
-    swagger_ui,
-    document_page,
-    favicon,
-)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from fieldgate import __version__
 from fieldgate.errors import NotFound
-from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import raw
+from fieldgate.http.operations import Routes
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message
 from fieldgate.web.charts.atlas import world_svg, world_svg_digest
@@ -19,6 +18,7 @@ from fieldgate.web.charts.atlas import world_svg, world_svg_digest
 CACHE_FOREVER = b"public, max-age=31536000, immutable"
 SWAGGER_FILES = ("swagger-ui-bundle.js", "swagger-ui.css")
 JOINED_FILES = {"fieldgate.css": "styles", "fieldgate.js": "scripts"}
+routes = Routes(tag="Pages")
 
 
 class StaticFiles:
@@ -67,12 +67,10 @@ def _join_parts(folder: Path) -> bytes:
     return b"\n".join(path.read_bytes() for path in sorted(folder.iterdir()))
 
 
-@raw(
+@routes.raw(
     "/static/{release}/{name}",
     title=Message("File of a page"),
     description=Message("A style, script or image of a page."),
-    tag="Pages",
-    formats=(Format.JSON,),
     depends_on=(),
     in_schema=False,
     rate_cost=0.1,  # in memory, and browsers keep it
@@ -83,6 +81,3 @@ async def static_file(release: str, name: str, static_files: StaticFiles) -> Res
         raise NotFound
     content_type, body = found
     return Response(200, [(b"content-type", content_type), (b"cache-control", CACHE_FOREVER)], body)
-
-
-OPERATIONS = (static_file,)

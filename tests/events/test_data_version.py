@@ -2,7 +2,7 @@
 
 from fieldgate.db.data_versions import DataVersions
 from fieldgate.db.database import Database
-from fieldgate.http.operations import get_list
+from fieldgate.http.operations import Routes
 from fieldgate.i18n.messages import Message
 from fieldgate.pagination import ListResult, PageRequest
 from tests.conftest import Service, StartService
@@ -52,12 +52,11 @@ async def test_a_write_of_another_process_while_a_page_is_read(
     others = DataVersions(database)
     writes = [True, False, False]
 
-    @get_list(
+    @Routes(tag="x").get_list(
         "/api/v2/numbers/",
         response=Number,
         title=Message("Permissions"),
         description=Message("Permissions"),
-        tag="Numbers",
         depends_on=("numbers",),
     )
     async def number_list(page: PageRequest) -> ListResult[Number]:

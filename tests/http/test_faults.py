@@ -13,7 +13,7 @@ import pytest
 
 from fieldgate.app import build_app
 from fieldgate.http.health import Health
-from fieldgate.http.operations import Operation, get
+from fieldgate.http.operations import Operation, Routes
 from fieldgate.i18n.messages import Message
 from fieldgate.metrics.access_log import JSONFormatter
 from fieldgate.settings import Settings
@@ -21,7 +21,7 @@ from tests.conftest import BASE_URL, PASSWORD, Service, StartService
 
 
 def broken() -> Operation:
-    @get("/api/v2/broken/", response=Health, title=Message("Ready"), description=Message("Ready"), tag="x")
+    @Routes(tag="x").get("/api/v2/broken/", response=Health, title=Message("Ready"), description=Message("Ready"))
     async def broken_detail() -> Health:
         raise RuntimeError("the secret inside")
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.errors import ValidationError
-from fieldgate.http.operations import Operation, get_list
+from fieldgate.http.operations import Operation, Routes
 from fieldgate.http.pagination_links import MAX_OFFSET, page_links, parse_page
 from fieldgate.i18n.messages import Message
 from fieldgate.pagination import DEFAULT_LIMIT, MAX_LIMIT, ListResult, PageRequest
@@ -29,12 +29,11 @@ class NumberQuery(msgspec.Struct):
 def numbers(count: int) -> Operation:
     """An operation that lists this many numbers."""
 
-    @get_list(
+    @Routes(tag="x").get_list(
         "/api/v2/numbers/",
         response=Number,
         title=Message("Permissions"),
         description=Message("Permissions"),
-        tag="Numbers",
         depends_on=(),
     )
     async def number_list(page: PageRequest, query: NumberQuery) -> ListResult[Number]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fieldgate.http.operations import Operation, get, post
+from fieldgate.http.operations import Operation, Routes
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 from fieldgate.overload import MAX_WRITES_PER_USER
@@ -30,7 +30,8 @@ class Writes:
         self.are_all_started = asyncio.Event()
 
     def operations(self, expected: int) -> tuple[Operation, Operation]:
-        options: Any = {"title": Message("x"), "description": Message("x"), "tag": "x", "response": dict[str, Any]}
+        routes = Routes(tag="x")
+        options: Any = {"title": Message("x"), "description": Message("x"), "response": dict[str, Any]}
 
         async def handle(user: User) -> dict[str, Any]:
             self.started.append(user.username)
@@ -39,7 +40,7 @@ class Writes:
             await self.may_end.wait()
             return {}
 
-        return post(PATH, **options)(handle), get(PATH, **options, writes=True)(handle)
+        return routes.post(PATH, **options)(handle), routes.get(PATH, **options, writes=True)(handle)
 
 
 async def create_caller(service: Service, username: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from msgspec import Meta, json
 
 from fieldgate import web
 from fieldgate.accounts.store import IssuedBy
-from fieldgate.http.operations import get
+from fieldgate.http.operations import Routes
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.http.response.responses import HTML_CSP
 from fieldgate.i18n.messages import Message
@@ -73,7 +73,7 @@ class Long(msgspec.Struct):
 
 @pytest.mark.parametrize(("count", "is_cut"), [(3, False), (5, True), (3_000, True)])
 async def test_large_response_is_truncated(start: StartService, count: int, is_cut: bool) -> None:
-    @get("/long/", response=Long, title=Message("x"), description=Message("x"), tag="x")
+    @Routes(tag="x").get("/long/", response=Long, title=Message("x"), description=Message("x"))
     async def long() -> Long:
         return Long([f"{number:01000}" for number in range(count)])
 

@@ -39,7 +39,7 @@ from fieldgate.assets.store import AssetStore
 from fieldgate.assets.trash import Trash
 from fieldgate.assets.visibility_sql import DISCOVERABLE
 from fieldgate.http.links import Link, encode
-from fieldgate.http.operations import PreviewResult, delete, get, get_list
+from fieldgate.http.operations import PreviewResult, Routes
 from fieldgate.http.response.responses import API_CSP, NO_STORE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
@@ -56,16 +56,16 @@ ASSIGNABLE_ORDER = (
     "view_asset", "change_asset", "discover_asset", "manage_asset", "add_submissions", "view_submissions",
     "partial_submissions", "change_submissions", "delete_submissions", "validate_submissions",
 )  # fmt: skip
+routes = Routes(tag=TAG)
 
 
-@get_list(
+@routes.get_list(
     ASSETS_PATH,
     response=AssetRecord,
     title=Message("Assets"),
     description=Message(
         "Forms, templates, blocks, questions and collections that the caller owns or that are shared with the caller."
     ),
-    tag=TAG,
     depends_on=LIST_TOPICS,
     audience_key=audience_key,
     strict_freshness=True,
@@ -92,13 +92,11 @@ async def asset_list(
     return ListResult(found.count, records, None if collections else found.versions)
 
 
-@get(
+@routes.get(
     ASSETS_PATH + "{uid}/",
     response=AssetDetail,
     title=Message("Asset"),
     description=Message("One asset, with the content of its newest version."),
-    tag=TAG,
-    error_statuses=(404,),
 )
 async def asset_detail(
     uid: str,
@@ -112,7 +110,7 @@ async def asset_detail(
     return await _detail_response(asset, caller, language, store, await sharing.load_visible(asset, caller))
 
 
-@delete(
+@routes.delete(
     ASSETS_PATH + "{uid}/",
     alternate_response=DeletionPreview,
     title=Message("Delete an asset"),
@@ -121,9 +119,7 @@ async def asset_detail(
         "that its owner owns with it. Those of others leave the collection and stay: the header `Fieldgate-Kept` has "
         "the uids of those that you can see. `dry_run` deletes nothing and lists these with their names."
     ),
-    tag=TAG,
     response_headers=("Fieldgate-Kept",),
-    error_statuses=(403, 404),
 )
 async def asset_deletion(
     uid: str, user: User, query: DryRunQuery, authorizer: AssetAuthorizer, trash: Trash
@@ -181,6 +177,3 @@ def _encode_detail(
 def _cost(grants: AssetGrants) -> int:
     """Estimate how many assignments are shown, including the owner's."""
     return grants.cost + len(rules.owner_permissions(grants.asset_type))
-
-
-OPERATIONS = (asset_list, asset_detail, asset_deletion)

@@ -22,7 +22,7 @@ from fieldgate.assets.trash import Trash
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.links import encode
 from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import get, patch, post
+from fieldgate.http.operations import Routes
 from fieldgate.http.request.body_parsing import JSONObject
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
@@ -30,18 +30,16 @@ from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.identity import Caller, User
 
 PATH = ASSETS_PATH + "{uid}/deployment/"
+routes = Routes(tag=TAG, formats=(Format.JSON,))
 
 
-@get(
+@routes.get(
     PATH,
     response=DeploymentRecord,
     title=Message("Deployment"),
     description=Message(
         "The version of a survey that people should use. The status is 404 before the first deployment."
     ),
-    tag=TAG,
-    formats=(Format.JSON,),
-    error_statuses=(404,),
 )
 async def deployment_detail(
     uid: str,
@@ -60,7 +58,7 @@ async def deployment_detail(
     return Raw(encode(record))
 
 
-@post(
+@routes.post(
     PATH,
     response=DeploymentRecord,
     title=Message("Deploy a survey"),
@@ -68,10 +66,8 @@ async def deployment_detail(
         "Deploys the newest version of a survey for the first time: people should use it. Needs change_asset. Later "
         "versions are deployed with PATCH; a second POST is refused with the status 405."
     ),
-    tag=TAG,
     status=200,
-    formats=(Format.JSON,),
-    error_statuses=(403, 404, 405, 413, 415),
+    error_statuses=(405,),
 )
 async def deployment_creation(
     uid: str,
@@ -88,7 +84,7 @@ async def deployment_creation(
     return record
 
 
-@patch(
+@routes.patch(
     PATH,
     response=DeploymentRecord,
     title=Message("Deploy a survey again"),
@@ -96,9 +92,7 @@ async def deployment_creation(
         "Deploys the newest version of a survey in place of the one before. With `active` alone, only archives the "
         "survey (false) or takes that back (true). Needs change_asset. Before the first POST the status is 405."
     ),
-    tag=TAG,
-    formats=(Format.JSON,),
-    error_statuses=(403, 404, 405, 413, 415),
+    error_statuses=(405,),
 )
 async def deployment_change(
     uid: str,
@@ -115,7 +109,7 @@ async def deployment_change(
     return record
 
 
-@post(
+@routes.post(
     ASSETS_PATH + "bulk/",
     response=BulkResult,
     title=Message("Archive, delete or restore several assets"),
@@ -123,11 +117,8 @@ async def deployment_change(
         "Archives surveys that were deployed, or takes that back: all of them or none. Needs manage_asset on each. "
         "`delete` moves assets to the trash, and `undelete` restores them: only for their owner and superusers."
     ),
-    tag=TAG,
     status=200,
-    formats=(Format.JSON,),
     body_schema=BulkAction,
-    error_statuses=(403, 413, 415),
 )
 async def asset_bulk_action(
     user: User, language: Language, body: JSONObject, deployments: Deployments, trash: Trash
@@ -161,6 +152,3 @@ def _parse_payload(given: object) -> BulkPayload:
         message = Message("Name from {low} to {high} forms.", low=1, high=MAX_BULK_ASSETS)
         raise ValidationError({"asset_uids": [message]})
     return payload
-
-
-OPERATIONS = (deployment_detail, deployment_creation, deployment_change, asset_bulk_action)

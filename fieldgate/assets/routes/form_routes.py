@@ -22,7 +22,7 @@ from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_diff import compare_contents
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.links import Link
-from fieldgate.http.operations import get, get_list
+from fieldgate.http.operations import Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
@@ -30,9 +30,10 @@ from fieldgate.overload import run_in_thread_if
 from fieldgate.pagination import ListResult, PageRequest
 
 THREAD_THRESHOLD_ROWS = 300  # a few milliseconds
+routes = Routes(tag=TAG)
 
 
-@get_list(
+@routes.get_list(
     ASSETS_PATH + "{uid}/questions/",
     response=QuestionRecord,
     title=Message("Questions"),
@@ -40,8 +41,6 @@ THREAD_THRESHOLD_ROWS = 300  # a few milliseconds
         "The questions, groups and notes of a form in one of its languages, in a readable shape: names of types, "
         "conditions in words, the first choices. The complete form is in the content of the asset."
     ),
-    tag=TAG,
-    error_statuses=(404,),
 )
 async def question_list(
     uid: str,
@@ -65,7 +64,7 @@ async def question_list(
     return await run_in_thread_if(_row_count(content) > THREAD_THRESHOLD_ROWS, build)
 
 
-@get(
+@routes.get(
     ASSETS_PATH + "{uid}/versions/{version}/diff/",
     response=DiffRecord,
     title=Message("Changes in a version"),
@@ -73,8 +72,6 @@ async def question_list(
         "What changed between two versions of a form: languages, settings, questions and choices that were added, "
         "removed, changed, moved or renamed."
     ),
-    tag=TAG,
-    error_statuses=(404,),
 )
 async def version_diff(
     uid: str,
@@ -154,6 +151,3 @@ def _row_count(content: Mapping[str, Any]) -> int:
 def _compared(uid: str, row: Row[Any]) -> ComparedVersion:
     link = Link(f"{asset_path(uid)}versions/{row.uid}/")
     return ComparedVersion(url=link, uid=row.uid, number=row.number, date_created=row.created_at)
-
-
-OPERATIONS = (question_list, version_diff)

@@ -13,7 +13,7 @@ from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.routes.asset_routes import TAG
 from fieldgate.assets.schemas import ASSETS_PATH
 from fieldgate.db.log import PROJECT, log
-from fieldgate.http.operations import get, get_list
+from fieldgate.http.operations import Routes
 from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.i18n.messages import Message
@@ -21,9 +21,10 @@ from fieldgate.identity import User
 from fieldgate.pagination import ListResult, PageRequest
 
 HISTORY_PATH = ASSETS_PATH + "{uid}/history/"
+routes = Routes(tag=TAG, no_store=True, error_statuses=(403,))
 
 
-@get_list(
+@routes.get_list(
     HISTORY_PATH,
     response=HistoryLogRecord,
     title=Message("History"),
@@ -31,10 +32,7 @@ HISTORY_PATH = ASSETS_PATH + "{uid}/history/"
         "What was done with an asset and by whom, newest first. Only for managers of the asset. Addresses, programs "
         "and credentials are shown to superusers only."
     ),
-    tag=TAG,
     formats=FORMATS,
-    no_store=True,
-    error_statuses=(403, 404),
 )
 async def asset_history(
     uid: str,
@@ -52,18 +50,12 @@ async def asset_history(
     return encode_list(count, records, request.format, base_url)
 
 
-@get(
+@routes.get(
     HISTORY_PATH + "actions/",
     response=ActionList,
     title=Message("Actions in the history"),
     description=Message("The actions that are in the history of an asset. Only for managers of the asset."),
-    tag=TAG,
-    no_store=True,
-    error_statuses=(403, 404),
 )
 async def asset_history_actions(uid: str, user: User, authorizer: AssetAuthorizer, store: LogStore) -> ActionList:
     (await authorizer.authorize(uid, user)).require("manage_asset")
     return ActionList(await store.list_actions(log.c.object_uid == uid, log.c.log_type == PROJECT))
-
-
-OPERATIONS = (asset_history, asset_history_actions)

@@ -14,28 +14,29 @@ from fieldgate.assets.store import AssetStore
 from fieldgate.assets.trash import Trash
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import get_list, post
+from fieldgate.http.operations import Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 from fieldgate.pagination import ListResult, PageRequest
 
+routes = Routes(tag=TAG)
 
-@get_list(
+
+@routes.get_list(
     ASSETS_PATH + "deleted/",
     response=DeletedAsset,
     title=Message("Deleted assets"),
     description=Message(
         "Assets in the trash that you can restore, the last deleted first: your own, and for superusers all."
     ),
-    tag=TAG,
 )
 async def deleted_asset_list(page: PageRequest, user: User, trash: Trash) -> ListResult[DeletedAsset]:
     found = await trash.load_page(user, page)
     return ListResult(found.total, [_to_record(row, trash) for row in found.rows])
 
 
-@post(
+@routes.post(
     ASSETS_PATH + "{uid}/undelete/",
     response=AssetDetail,
     title=Message("Restore a deleted asset"),
@@ -44,10 +45,8 @@ async def deleted_asset_list(page: PageRequest, user: User, trash: Trash) -> Lis
         "collection. A collection comes back with the assets that were deleted with it. Only for the owner and "
         "superusers; for others, and for assets that are not in the trash, the status is 404."
     ),
-    tag=TAG,
     status=200,
     formats=(Format.JSON,),
-    error_statuses=(404,),
 )
 async def asset_undeletion(
     uid: str,
@@ -77,6 +76,3 @@ def _to_record(row: Row[Any], trash: Trash) -> DeletedAsset:
         deleted_by=None if row.deleter is None else Link(user_path(row.deleter)),
         purge_at=trash.purge_time(row.deleted_at),
     )
-
-
-OPERATIONS = (deleted_asset_list, asset_undeletion)

@@ -14,8 +14,7 @@ from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.errors import NotFound
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link
-from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import Created, get, get_list, post, raw
+from fieldgate.http.operations import Created, Routes
 from fieldgate.http.response.attachment import attachment
 from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response
 from fieldgate.i18n.messages import Message
@@ -25,16 +24,14 @@ from fieldgate.pagination import ListResult, PageRequest
 _ONLY_FOR_OWNER = Message("Only the owner of a collection can download its file. Download the assets in it one by one.")
 
 NOT_DEPLOYED = Message("No version of this form is published yet.")
+routes = Routes(tag=TAG)
 
 
-@raw(
+@routes.raw(
     ASSETS_PATH + "{uid}/xform/",
     title=Message("XForm"),
     description=Message("The newest version of a survey as an XForm, for data collection apps."),
-    tag=TAG,
-    formats=(Format.JSON,),
     media_type="application/xml",
-    error_statuses=(404,),
 )
 async def asset_xform(
     uid: str, query: VersionChoice, context: HandlerContext, authorizer: AssetAuthorizer, store: AssetStore
@@ -64,13 +61,11 @@ def version_not_found(choice: VersionChoice) -> NotFound:
     return asset_not_found() if choice.version is None else NotFound(NOT_DEPLOYED)
 
 
-@get_list(
+@routes.get_list(
     ASSETS_PATH + "{uid}/versions/",
     response=VersionRecord,
     title=Message("Versions"),
     description=Message("All versions of an asset, newest first."),
-    tag=TAG,
-    error_statuses=(404,),
 )
 async def version_list(
     uid: str, page: PageRequest, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
@@ -81,13 +76,11 @@ async def version_list(
     return ListResult(count, [VersionRecord(**_record_fields(asset, version, numbers)) for version in found])
 
 
-@get(
+@routes.get(
     ASSETS_PATH + "{uid}/versions/{version}/",
     response=VersionDetail,
     title=Message("Version"),
     description=Message("One version of an asset, with its content."),
-    tag=TAG,
-    error_statuses=(404,),
 )
 async def version_detail(
     uid: str, version: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
@@ -98,17 +91,14 @@ async def version_detail(
     return VersionDetail(**_record_fields(asset, found, numbers), content=found.content)
 
 
-@raw(
+@routes.raw(
     ASSETS_PATH + "{uid}/versions/{version}/file/",
     title=Message("Original file"),
     description=Message(
         "The file that a version was imported from, unchanged. That of a collection is sent to its owner only."
     ),
-    tag=TAG,
-    formats=(Format.JSON,),
     media_type="application/octet-stream",
     schema={"type": "string", "format": "binary"},
-    error_statuses=(404,),
 )
 async def version_file(
     uid: str, version: str, context: HandlerContext, authorizer: AssetAuthorizer, store: AssetStore
@@ -124,7 +114,7 @@ async def version_file(
     return _download(bytes(file.data), b"application/octet-stream", file.name)
 
 
-@post(
+@routes.post(
     ASSETS_PATH + "{uid}/versions/{version}/restore/",
     response=VersionRecord,
     title=Message("Restore a version"),
@@ -132,8 +122,7 @@ async def version_file(
         "Makes an earlier version of an asset the current one: adds a new version with the same content and file. The "
         "status is 400 if it is the current version already, or equal to it."
     ),
-    tag=TAG,
-    error_statuses=(403, 404, 413),
+    error_statuses=(413,),
 )
 async def version_restoration(
     uid: str, version: str, user: User, restorer: VersionRestorer, authorizer: AssetAuthorizer, store: AssetStore
@@ -175,6 +164,3 @@ def _record_fields(asset: AuthorizedAsset, row: Row[Any], deployed_numbers: Sequ
         "filename": row.name if has_file else None,
         "file": Link(f"{fields['url'].path}file/") if has_file else None,
     }
-
-
-OPERATIONS = (asset_xform, version_list, version_detail, version_file, version_restoration)

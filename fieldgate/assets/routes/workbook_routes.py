@@ -10,40 +10,35 @@ from fieldgate.assets.schemas import ASSETS_PATH, VersionChoice
 from fieldgate.assets.workbook_downloads import MEDIA_TYPES, XLS_SUFFIX, XLSX_SUFFIX
 from fieldgate.errors import NotFound
 from fieldgate.http.injection import HandlerContext
-from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import OperationDecorator, raw
+from fieldgate.http.operations import OperationDecorator, Routes
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
 
+routes = Routes(tag=TAG)
+
 
 def _get_workbook(path: str, *, in_schema: bool = True, alternate_media_type: str = "") -> OperationDecorator:
-    return raw(
+    return routes.raw(
         path,
         title=Message("Workbook"),
         description=Message(
             "The newest version of a form as an Excel workbook, to edit it and import it again: the uploaded file, "
             "or else a workbook written from the content."
         ),
-        tag=TAG,
-        formats=(Format.JSON,),
         media_type=MEDIA_TYPES[XLSX_SUFFIX],
         alternate_media_type=alternate_media_type,
         schema={"type": "string", "format": "binary"},
-        error_statuses=(404, 503),
         in_schema=in_schema,
     )
 
 
 def _get_xform(path: str, *, in_schema: bool = True) -> OperationDecorator:
-    return raw(
+    return routes.raw(
         path,
         title=Message("XForm"),
         description=Message("The newest version of a survey as an XForm, for data collection apps."),
-        tag=TAG,
-        formats=(Format.JSON,),
         media_type="application/xml",
-        error_statuses=(404,),
         in_schema=in_schema,
     )
 
@@ -92,13 +87,3 @@ def _check_name(uid: str, name: str) -> str:
     if name != uid:
         raise NotFound
     return uid
-
-
-OPERATIONS = (
-    asset_workbook_xlsx,
-    asset_workbook_xls,
-    asset_xform_xml,
-    named_workbook_xlsx,
-    named_workbook_xls,
-    named_xform_xml,
-)

@@ -11,7 +11,7 @@ from fieldgate.assets.write_schemas import AssetChange, AssetCreation, CheckedAs
 from fieldgate.errors import BadRequest, ValidationError
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link, encode
-from fieldgate.http.operations import Created, patch, post
+from fieldgate.http.operations import Created, Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
@@ -19,13 +19,14 @@ from fieldgate.settings import Settings
 
 _IMPORT_WORKBOOKS = Message("Nothing was created. To make a form of a workbook, send it to POST /api/v2/imports/.")
 _BODY_MISSING = Message("The request has no body. Send at least a name.")
+routes = Routes(tag=TAG)
 
 
 def _max_content_bytes(settings: Settings) -> int:
     return settings.max_upload
 
 
-@post(
+@routes.post(
     ASSETS_PATH,
     response=CheckedAssetDetail,
     title=Message("Create an asset"),
@@ -34,10 +35,8 @@ def _max_content_bytes(settings: Settings) -> int:
         "refusal lists all problems, and the response has its warnings. If a check takes too long or too many are "
         "running, the status is 503 and nothing is stored."
     ),
-    tag=TAG,
     file_limit=_max_content_bytes,
     refusal=FormRefusal,
-    error_statuses=(404, 413, 415),
 )
 async def asset_creation(
     context: HandlerContext,
@@ -54,7 +53,7 @@ async def asset_creation(
     return Created(_with_warnings(detail, written, writer, language), Link(asset_path(written.uid)))
 
 
-@patch(
+@routes.patch(
     ASSETS_PATH + "{uid}/",
     response=CheckedAssetDetail,
     title=Message("Change an asset"),
@@ -63,10 +62,8 @@ async def asset_creation(
         "is checked like a workbook and becomes a new version; a refusal lists all problems, and the response has the "
         "warnings."
     ),
-    tag=TAG,
     file_limit=_max_content_bytes,
     refusal=FormRefusal,
-    error_statuses=(403, 404, 413, 415),
 )
 async def asset_change(
     uid: str,
@@ -96,6 +93,3 @@ def _with_warnings(detail: Raw, written: WrittenAsset, writer: AssetWriter, lang
         return detail
     warnings = encode(writer.localize_warnings(written, language))
     return Raw(bytes(detail).removesuffix(b"}") + b',"warnings":' + warnings + b"}")
-
-
-OPERATIONS = (asset_creation, asset_change)

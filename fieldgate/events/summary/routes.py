@@ -10,7 +10,7 @@ from fieldgate.events.summary.schemas import EventSummary
 from fieldgate.events.summary.summarize import summarize
 from fieldgate.events.visibility import ViewerScope, audience_key, viewer_scope
 from fieldgate.http.injection import SeenVersions
-from fieldgate.http.operations import VersionedRecord, get
+from fieldgate.http.operations import Routes, VersionedRecord
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
@@ -18,9 +18,10 @@ from fieldgate.identity import Caller
 from fieldgate.overload import run_in_thread_if
 
 SUMMARIZE_IN_THREAD_THRESHOLD = 5_000  # more events would block the event loop for too long
+routes = Routes(tag=TAG)
 
 
-@get(
+@routes.get(
     PATH + "summary/",
     response=EventSummary,
     title=Message("Emergencies in figures"),
@@ -28,7 +29,6 @@ SUMMARIZE_IN_THREAD_THRESHOLD = 5_000  # more events would block the event loop 
         "How many events match the filters of the list, how many people they affect and how their appeals are funded: "
         "in total, and by month or year, country, region, type and severity."
     ),
-    tag=TAG,
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
 )
@@ -52,6 +52,3 @@ async def _select(
     state: EventState, query: ListFilters, scope: ViewerScope, snapshot: Snapshot | None
 ) -> tuple[EventState, BitMap]:
     return state, await state.selection(query, scope, snapshot)
-
-
-OPERATIONS = (event_summary,)

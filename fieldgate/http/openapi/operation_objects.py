@@ -49,16 +49,9 @@ def describe_operation(
             **_success_response(operation, schemas),
             "headers": header_refs("Location", "Fieldgate-Ignored"),
         }
-    statuses = {401, 503, *operation.description.error_statuses}
-    if operation.route.checks_host:
-        statuses.add(400)
-    if bodies:
-        statuses.add(408)
-    if operation.rate_cost:
-        statuses.add(429)
-    if operation.response.is_negotiated:
-        statuses |= {404, 406}
-    responses |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted(statuses)}
+    responses |= {
+        str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted(_error_statuses(operation))
+    }
     if operation.response.refusal_type is not None:
         responses["400"] = error_response(400, schemas[operation.response.refusal_type])
     for status, kind in operation.response.error_types.items():
@@ -76,6 +69,24 @@ def describe_operation(
         content = {media_type: {"schema": schema} for media_type, schema in bodies.items()}
         described["requestBody"] = {"required": True, "content": content}
     return described
+
+
+def _error_statuses(operation: Operation) -> set[int]:
+    """The statuses that an operation declares, and those that follow from the rest of its declaration."""
+    statuses = {401, 503, *operation.description.error_statuses, *operation.response.error_types}
+    if operation.route.checks_host:
+        statuses.add(400)
+    if operation.route.method != "GET" and operation.body.csrf_protected:
+        statuses.add(403)
+    if operation.body.media_types:
+        statuses |= {408, 413, 415}
+    if operation.rate_cost:
+        statuses.add(429)
+    if operation.response.is_negotiated:
+        statuses |= {404, 406}
+    if "{" in operation.route.path:
+        statuses.add(404)
+    return statuses
 
 
 def _success_response(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:

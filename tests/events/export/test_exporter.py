@@ -28,7 +28,7 @@ from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.store import EventStore
 from fieldgate.events.visibility import PUBLIC_SCOPE
-from fieldgate.http.operations import Operation, raw
+from fieldgate.http.operations import Operation, Routes
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
@@ -295,7 +295,7 @@ def failing_operation() -> Operation:
         yield b"two"
         raise RuntimeError("the secret inside")
 
-    @raw("/failing/", title=Message("Ready"), description=Message("Ready"), tag="x", media_type="text/plain")
+    @Routes(tag="x").raw("/failing/", title=Message("Ready"), description=Message("Ready"), media_type="text/plain")
     async def failing_stream() -> Response:
         return Response(200, [(b"content-type", b"text/plain")], stream=chunks())
 

@@ -10,7 +10,7 @@ from jsonschema_rs import Draft202012Validator
 from fieldgate.app import operations
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.openapi.operation_objects import EXAMPLES
-from fieldgate.http.operations import get
+from fieldgate.http.operations import Routes
 from fieldgate.i18n.messages import Message
 from tests.conftest import BASE_URL, Service
 
@@ -74,11 +74,24 @@ def test_examples_match_their_schemas() -> None:
     assert {name.removesuffix(" (preview)") for name in EXAMPLES} <= {each.name for each in operations()}
 
 
+def test_statuses_that_follow_from_the_declaration() -> None:
+    for path, item in document()["paths"].items():
+        for method, operation in item.items():
+            expected = {"401", "503"}
+            if "{" in path:
+                expected.add("404")
+            if "requestBody" in operation:
+                expected |= {"408", "413", "415"}
+            if method != "get" and path != "/get_auth_token":  # which works without a session
+                expected.add("403")  # of a session without the CSRF token
+            assert expected <= set(operation["responses"]), f"{method} {path}"
+
+
 def test_type_without_a_schema_is_an_error() -> None:
     class Odd:
         pass
 
-    @get("/odd/", response=Odd, title=Message("x"), description=Message("x"), tag="x")
+    @Routes(tag="x").get("/odd/", response=Odd, title=Message("x"), description=Message("x"))
     async def odd() -> None: ...
 
     with pytest.raises(TypeError, match="is not supported"):

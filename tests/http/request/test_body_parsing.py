@@ -7,13 +7,14 @@ import pytest
 from msgspec import Meta
 
 from fieldgate.http.links import Link
-from fieldgate.http.operations import Created, Operation, PreviewResult, ResponseKind, delete, operation, post
+from fieldgate.http.operations import Created, PreviewResult, Routes
 from fieldgate.http.request.body_parsing import JSONArray
 from fieldgate.i18n.messages import Message
 from tests.conftest import StartService
 from tests.openapi_checker import OpenAPIChecker
 
-TEXT: dict[str, Any] = {"title": Message("x"), "description": Message("x"), "tag": "x"}
+routes = Routes(tag="x")
+TEXT: dict[str, Any] = {"title": Message("x"), "description": Message("x")}
 
 
 class Item(msgspec.Struct):
@@ -28,40 +29,23 @@ class Dry(msgspec.Struct):
     dry_run: Annotated[bool, Meta(description="Only report what would happen.")] = False
 
 
-@operation(
-    "POST",
-    "/items/",
-    ResponseKind.RECORD,
-    response=list[Item],
-    body_schema=list[Item],
-    error_statuses=(415,),
-    **TEXT,
-)
+@routes.post("/items/", response=list[Item], status=200, body_schema=list[Item], **TEXT)
 async def take(body: JSONArray) -> list[Item]:
     return [Item(each["name"]) for each in body]
 
 
-@delete("/items/", alternate_response=Plan, error_statuses=(415,), **TEXT)
+@routes.delete("/items/", alternate_response=Plan, **TEXT)
 async def drop(body: Item, query: Dry) -> PreviewResult | None:
     return PreviewResult(Plan(f"drop {body.name}")) if query.dry_run else None
 
 
-@post(
-    "/made/",
-    response=Item,
-    alternate_response=Plan,
-    error_statuses=(415,),
-    **TEXT,
-)
+@routes.post("/made/", response=Item, alternate_response=Plan, **TEXT)
 async def make(body: Item, query: Dry) -> Created | PreviewResult:
     return PreviewResult(Plan(f"make {body.name}")) if query.dry_run else Created(Item(body.name), Link("/made/1/"))
 
 
-MORE: tuple[Operation, ...] = (take, drop, make)
-
-
 async def test_json_array_body(start: StartService) -> None:
-    async with start(*MORE) as service:
+    async with start(*routes) as service:
         assert (await service.client.post("/items/", json=[{"name": "a"}])).json() == [{"name": "a"}]
         assert (await service.client.post("/items/", json=[])).json() == []
         large = [{"name": "a" * 50_000}]
@@ -102,7 +86,7 @@ async def test_large_array_is_parsed_in_a_thread(start: StartService) -> None:
 
 
 async def test_delete_with_a_body(start: StartService) -> None:
-    async with start(*MORE) as service:
+    async with start(*routes) as service:
         gone = await service.request("DELETE", "/items/", json={"name": "a"})
         assert (gone.status_code, gone.content) == (204, b"")
         assert (await service.request("DELETE", "/items/")).json() == {"name": ["This field is required."]}
@@ -110,7 +94,7 @@ async def test_delete_with_a_body(start: StartService) -> None:
 
 @pytest.mark.parametrize(("method", "path"), [("DELETE", "/items/"), ("POST", "/made/")])
 async def test_preview_result_is_status_200(start: StartService, method: str, path: str) -> None:
-    async with start(*MORE) as service:
+    async with start(*routes) as service:
         answer = await service.request(method, f"{path}?dry_run=true", json={"name": "a"})
         assert (answer.status_code, list(answer.json())) == (200, ["would"])
         assert answer.headers["Cache-Control"] == "no-store"
@@ -119,7 +103,7 @@ async def test_preview_result_is_status_200(start: StartService, method: str, pa
 
 
 def test_bodies_and_previews_are_documented() -> None:
-    paths = OpenAPIChecker.for_operations(MORE).document["paths"]
+    paths = OpenAPIChecker.for_operations(list(routes)).document["paths"]
     body = paths["/items/"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert body == {"type": "array", "items": {"$ref": "#/components/schemas/Item"}}
     assert "requestBody" in paths["/items/"]["delete"]

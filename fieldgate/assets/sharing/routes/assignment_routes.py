@@ -29,7 +29,7 @@ from fieldgate.assets.sharing.serializers import (
 )
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
 from fieldgate.errors import NotFound, ValidationError
-from fieldgate.http.operations import Created, PreviewResult, delete, get, get_list, post
+from fieldgate.http.operations import Created, PreviewResult, Routes
 from fieldgate.http.request.body_parsing import RawFields
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
@@ -37,8 +37,10 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import ListResult, PageRequest
 
+routes = Routes(tag=TAG)
 
-@get(
+
+@routes.get(
     ASSIGNMENTS_PATH,
     response=list[AssignmentRecord],
     title=Message("Permission assignments"),
@@ -46,11 +48,9 @@ from fieldgate.pagination import ListResult, PageRequest
         "All permission assignments of an asset, sorted by username and permission, as one array. Managers of the "
         "asset see all of them; other users see their own, the owner's and the public's."
     ),
-    tag=TAG,
     depends_on=LIST_TOPICS,
     audience_key=audience_key,
     strict_freshness=True,
-    error_statuses=(404,),
 )
 async def assignment_list(
     uid: str, caller: Caller, language: Language, authorizer: AssetAuthorizer, store: AssignmentStore
@@ -63,7 +63,7 @@ def _encode_list(grants: AssetGrants, caller: Caller, language: Language) -> Raw
     return encode_assignments(grants, grants.visible_to(caller), language)
 
 
-@post(
+@routes.post(
     ASSIGNMENTS_PATH,
     response=AssignmentRecord,
     alternate_response=ChangeRecord,
@@ -72,9 +72,7 @@ def _encode_list(grants: AssetGrants, caller: Caller, language: Language) -> Raw
         "Assigns a permission on an asset to a user, with the permissions it implies, and removes permissions that "
         "contradict it. An assignment that exists already is returned unchanged."
     ),
-    tag=TAG,
     body_schema=AssignmentBody,
-    error_statuses=(403, 404, 413, 415),
 )
 async def assignment_creation(
     uid: str,
@@ -113,13 +111,12 @@ def _assign(transaction: SharingTransaction, change: SharingChange) -> tuple[Ass
     raise ValidationError({"expires_at": [end_in_the_past_message()]})  # it ended meanwhile
 
 
-@get_list(
+@routes.get_list(
     ASSIGNMENTS_PATH + "history/",
     response=HistoryRecord,
     title=Message("History of assignments"),
     description=Message("All changes of permission assignments, newest first. Only for managers of the asset."),
-    tag=TAG,
-    error_statuses=(403, 404),
+    error_statuses=(403,),
 )
 async def assignment_history(
     uid: str, page: PageRequest, caller: Caller, language: Language, authorizer: AssetAuthorizer, store: AssignmentStore
@@ -130,13 +127,11 @@ async def assignment_history(
     return ListResult(count, [history_record(*each, asset.asset_type, language) for each in effects])
 
 
-@get(
+@routes.get(
     ASSIGNMENTS_PATH + "{assignment}/",
     response=AssignmentRecord,
     title=Message("Permission assignment"),
     description=Message("One permission that a user has on an asset."),
-    tag=TAG,
-    error_statuses=(404,),
 )
 async def assignment_detail(
     uid: str, assignment: str, caller: Caller, language: Language, authorizer: AssetAuthorizer, store: AssignmentStore
@@ -153,7 +148,7 @@ def _find(grants: AssetGrants, assignment_uid: str, caller: Caller) -> ListedAss
     raise NotFound(Message("There is no assignment {uid}.", uid=assignment_uid[:50]))
 
 
-@delete(
+@routes.delete(
     ASSIGNMENTS_PATH + "{assignment}/",
     alternate_response=ChangeRecord,
     title=Message("Remove a permission"),
@@ -161,8 +156,7 @@ def _find(grants: AssetGrants, assignment_uid: str, caller: Caller) -> ListedAss
         "Removes a permission, with the permissions that depend on it. A permission inherited from the collection is "
         "denied on this asset. Users who do not manage the asset can remove their own."
     ),
-    tag=TAG,
-    error_statuses=(403, 404, 409),
+    error_statuses=(409,),
 )
 async def assignment_deletion(
     uid: str,
@@ -192,6 +186,3 @@ async def assignment_deletion(
 
     changes = await store.change([uid], remove, is_dry_run=query.dry_run)
     return PreviewResult(encode_changes(changes, language, is_dry_run=True)) if query.dry_run else None
-
-
-OPERATIONS = (assignment_list, assignment_creation, assignment_history, assignment_detail, assignment_deletion)

@@ -28,7 +28,7 @@ from fieldgate.assets.sharing.schemas import (
 from fieldgate.assets.sharing.serializers import encode_changes
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.errors import BadRequest
-from fieldgate.http.operations import ResponseKind, operation
+from fieldgate.http.operations import Routes
 from fieldgate.http.request.body_parsing import JSONObject
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
@@ -38,22 +38,20 @@ from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
 
 MAX_ROWS = 20_000  # written by one request
+routes = Routes(tag=TAG)
 
 
-@operation(
-    "POST",
+@routes.post(
     BATCH_PATH + "add/",
-    ResponseKind.RECORD,
     response=ChangeRecord,
+    status=200,
     title=Message("Assign to many users on many assets"),
     description=Message(
         "Assigns every permission to every user on every asset, in addition to what they have. Nothing is written if "
         "one assignment is refused. The caller must manage all of the assets."
     ),
-    tag=TAG,
     body_schema=ManyAdded,
     max_body=MAX_LIST_BYTES,
-    error_statuses=(403, 404, 413, 415),
 )
 async def many_added(
     user: User, body: JSONObject, query: DryRunQuery, language: Language, store: AssignmentStore
@@ -62,20 +60,18 @@ async def many_added(
     return await _change_many(Action.ASSIGN, user, parsed, query, language, store)
 
 
-@operation(
-    "POST",
+@routes.post(
     BATCH_PATH + "remove/",
-    ResponseKind.RECORD,
     response=ChangeRecord,
+    status=200,
     title=Message("Remove from many users on many assets"),
     description=Message(
         "Removes every permission from every user on every asset, with the permissions that depend on it. Nothing is "
         "written if one removal is refused. The caller must manage all of the assets."
     ),
-    tag=TAG,
     body_schema=ManyRemoved,
     max_body=MAX_LIST_BYTES,
-    error_statuses=(403, 404, 409, 413, 415),
+    error_statuses=(409,),
 )
 async def many_removed(
     user: User, body: JSONObject, query: DryRunQuery, language: Language, store: AssignmentStore
@@ -155,6 +151,3 @@ def _reject_oversized(action: Action, users_on_assets: int, permissions: list[st
                 most=MAX_ROWS,
             )
         )
-
-
-OPERATIONS = (many_added, many_removed)

@@ -36,7 +36,7 @@ from fieldgate.assets.sharing.serializers import (
 )
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
 from fieldgate.errors import Forbidden, ValidationError
-from fieldgate.http.operations import PreviewResult, ResponseKind, delete, operation, patch
+from fieldgate.http.operations import PreviewResult, Routes
 from fieldgate.http.request.body_parsing import JSONArray, RawFields
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
@@ -45,23 +45,21 @@ from fieldgate.identity import User
 from fieldgate.permissions.catalogue import PARTIAL
 
 MAX_PERMISSIONS = 100  # in one list; there are ten
+routes = Routes(tag=TAG)
 
 
-@operation(
-    "POST",
+@routes.post(
     ASSIGNMENTS_PATH + "bulk/",
-    ResponseKind.RECORD,
     response=list[AssignmentRecord],
+    status=200,
     alternate_response=ChangeRecord,
     title=Message("Replace all assignments"),
     description=Message(
         "Replaces all assignments except the owner's with those in the array and the permissions they imply. Nothing "
         "is written if one entry is invalid. Errors name fields by their position in the array, such as 0.user."
     ),
-    tag=TAG,
     body_schema=list[AssignmentBody],
     max_body=MAX_LIST_BYTES,
-    error_statuses=(403, 404, 413, 415),
 )
 async def assignment_replacement(
     uid: str,
@@ -88,7 +86,7 @@ async def assignment_replacement(
     return await _encode_replaced(changes, asset, language, is_dry_run=query.dry_run)
 
 
-@patch(
+@routes.patch(
     ASSIGNMENTS_PATH + "bulk/",
     response=ChangeRecord,
     title=Message("Replace the permissions of a user"),
@@ -96,9 +94,7 @@ async def assignment_replacement(
         "Replaces all permissions of one user on an asset with those in the list and the permissions they imply. Other "
         "users keep theirs."
     ),
-    tag=TAG,
     body_schema=UserPermissionsBody,
-    error_statuses=(403, 404, 413, 415),
 )
 async def user_permissions_replacement(
     uid: str,
@@ -142,14 +138,13 @@ def _parse_user_permissions(body: UserPermissionsBody, errors: ErrorCollector) -
     ]
 
 
-@delete(
+@routes.delete(
     ASSIGNMENTS_PATH + "bulk/",
     alternate_response=ChangeRecord,
     title=Message("Remove a user"),
     description=Message("Removes all permissions of one user on an asset. Users can remove themselves."),
-    tag=TAG,
     body_schema=ClearBody,
-    error_statuses=(403, 404, 409, 413, 415),
+    error_statuses=(409,),
 )
 async def assignment_clearing(
     uid: str,
@@ -184,7 +179,7 @@ def _parse_username(text: str, *, is_needed: bool) -> str:
     return parse_field("username", "users", text)
 
 
-@patch(
+@routes.patch(
     ASSIGNMENTS_PATH + "clone/",
     response=list[AssignmentRecord],
     alternate_response=ChangeRecord,
@@ -193,9 +188,7 @@ def _parse_username(text: str, *, is_needed: bool) -> str:
         "Replaces all assignments except the owner's with those of another asset, as far as you can see them, "
         "including those of that asset's owner."
     ),
-    tag=TAG,
     body_schema=CloneBody,
-    error_statuses=(403, 404, 413, 415),
 )
 async def assignment_cloning(
     uid: str,
@@ -252,6 +245,3 @@ async def _encode_replaced(
 
 def _encode_all(grants: AssetGrants, language: Language) -> Raw:
     return encode_assignments(grants, grants.list_all(), language)
-
-
-OPERATIONS = (assignment_replacement, user_permissions_replacement, assignment_clearing, assignment_cloning)

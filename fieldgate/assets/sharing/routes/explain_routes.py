@@ -13,7 +13,7 @@ from fieldgate.assets.sharing.grant_parsing import parse_field, parse_permission
 from fieldgate.assets.sharing.schemas import ASSIGNMENTS_PATH, TAG
 from fieldgate.errors import Forbidden, ValidationError
 from fieldgate.http.links import Link
-from fieldgate.http.operations import get
+from fieldgate.http.operations import Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
@@ -22,13 +22,15 @@ from fieldgate.permissions.rules import PermissionState
 from fieldgate.permissions.schemas import ExplanationRecord
 from fieldgate.permissions.serializers import explanation_record
 
+routes = Routes(tag=TAG)
+
 
 class ExplanationFilters(msgspec.Struct, frozen=True):
     user: Annotated[str, Meta(description="User: URL, path or username.")]
     permission: Annotated[str, Meta(description="Permission: URL, path or codename.")]
 
 
-@get(
+@routes.get(
     ASSIGNMENTS_PATH + "explain/",
     response=ExplanationRecord,
     title=Message("Explain a permission"),
@@ -37,8 +39,7 @@ class ExplanationFilters(msgspec.Struct, frozen=True):
         "Managers of the asset can ask about any user, others about themselves and the public. Only superusers see "
         "whether another user is a superuser; others see what is assigned to that user."
     ),
-    tag=TAG,
-    error_statuses=(403, 404),
+    error_statuses=(403,),
 )
 async def assignment_explanation(
     uid: str,
@@ -83,6 +84,3 @@ def _parse_question(query: ExplanationFilters) -> tuple[str, str]:
 def _has_any(state: PermissionState) -> bool:
     """Whether the user has, or is denied, permissions other than the public's."""
     return bool(state.is_owner or state.granted or state.denied or state.collection)
-
-
-OPERATIONS = (assignment_explanation,)

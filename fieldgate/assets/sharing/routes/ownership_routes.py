@@ -21,7 +21,7 @@ from fieldgate.assets.sharing.schemas import TAG
 from fieldgate.errors import NotFound
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import Created, delete, get, get_list, patch, post
+from fieldgate.http.operations import Created, Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import User
@@ -29,6 +29,7 @@ from fieldgate.pagination import ListResult, PageRequest
 
 INVITE_PATH = INVITES_PATH + "{uid}/"
 MAX_ASSETS = 100  # in one invitation
+routes = Routes(tag=TAG, no_store=True)
 
 
 class OwnershipTransferRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,14 +64,12 @@ class InviteAnswer(msgspec.Struct, frozen=True):
     ]  # fmt: skip
 
 
-@get_list(
+@routes.get_list(
     INVITES_PATH,
     response=OwnershipInviteRecord,
     title=Message("Invitations to own forms"),
     description=Message("Invitations that the caller sent or received, newest first."),
-    tag=TAG,
     formats=(Format.JSON,),
-    no_store=True,
 )
 async def ownership_invite_list(
     page: PageRequest, user: User, language: Language, invites: OwnershipInvites
@@ -79,7 +78,7 @@ async def ownership_invite_list(
     return ListResult(count, [_invite_record(each, language) for each in found])
 
 
-@post(
+@routes.post(
     INVITES_PATH,
     response=OwnershipInviteRecord,
     title=Message("Offer ownership"),
@@ -87,9 +86,6 @@ async def ownership_invite_list(
         "Offers assets to another user. Nothing changes until the user accepts. An asset can be in one open "
         "invitation only."
     ),
-    tag=TAG,
-    no_store=True,
-    error_statuses=(403, 413, 415),
 )
 async def ownership_invite_creation(
     user: User, body: NewInviteBody, language: Language, invites: OwnershipInvites
@@ -100,15 +96,12 @@ async def ownership_invite_creation(
     return Created(_invite_record(await invites.find(user, uid), language), Link(_path(uid)))
 
 
-@get(
+@routes.get(
     INVITE_PATH,
     response=OwnershipInviteRecord,
     title=Message("Invitation to own forms"),
     description=Message("One invitation that the caller sent or received."),
-    tag=TAG,
     formats=(Format.JSON,),
-    no_store=True,
-    error_statuses=(404,),
 )
 async def ownership_invite_detail(
     uid: str, user: User, language: Language, invites: OwnershipInvites
@@ -116,7 +109,7 @@ async def ownership_invite_detail(
     return _invite_record(await invites.find(user, uid), language)
 
 
-@patch(
+@routes.patch(
     INVITE_PATH,
     response=OwnershipInviteRecord,
     title=Message("Answer an invitation"),
@@ -124,9 +117,7 @@ async def ownership_invite_detail(
         "The recipient accepts or declines, the sender cancels. Accepting makes the recipient the owner of all "
         "assets at once; the former owner keeps manage_asset, and the assets leave collections of the former owner."
     ),
-    tag=TAG,
-    no_store=True,
-    error_statuses=(403, 404, 409, 413, 415),
+    error_statuses=(409,),
 )
 async def ownership_invite_answer(
     uid: str, user: User, body: InviteAnswer, language: Language, invites: OwnershipInvites
@@ -135,26 +126,22 @@ async def ownership_invite_answer(
     return _invite_record(await invites.find(user, uid), language)
 
 
-@delete(
+@routes.delete(
     INVITE_PATH,
     title=Message("Delete an invitation"),
     description=Message("Cancels and deletes an open invitation. Only for its sender."),
-    tag=TAG,
-    error_statuses=(403, 404, 409),
+    error_statuses=(409,),
 )
 async def ownership_invite_deletion(uid: str, user: User, invites: OwnershipInvites) -> None:
     await invites.delete(user, uid)
 
 
-@get_list(
+@routes.get_list(
     INVITE_PATH + "transfers/",
     response=OwnershipTransferRecord,
     title=Message("Transfers of an invitation"),
     description=Message("The assets of an invitation, and whether they were transferred."),
-    tag=TAG,
     formats=(Format.JSON,),
-    no_store=True,
-    error_statuses=(404,),
 )
 async def ownership_transfer_list(
     uid: str, page: PageRequest, user: User, language: Language, invites: OwnershipInvites
@@ -163,15 +150,12 @@ async def ownership_transfer_list(
     return ListResult(len(records), records[page.offset : page.offset + page.limit])
 
 
-@get(
+@routes.get(
     INVITE_PATH + "transfers/{transfer}/",
     response=OwnershipTransferRecord,
     title=Message("Transfer of an asset"),
     description=Message("One asset of an invitation, and whether it was transferred."),
-    tag=TAG,
     formats=(Format.JSON,),
-    no_store=True,
-    error_statuses=(404,),
 )
 async def ownership_transfer_detail(
     uid: str, transfer: str, user: User, language: Language, invites: OwnershipInvites
@@ -209,14 +193,3 @@ def _invite_record(invite: Invite, language: Language) -> OwnershipInviteRecord:
             for each in invite.transfers
         ],
     )
-
-
-OPERATIONS = (
-    ownership_invite_list,
-    ownership_invite_creation,
-    ownership_invite_detail,
-    ownership_invite_answer,
-    ownership_invite_deletion,
-    ownership_transfer_list,
-    ownership_transfer_detail,
-)

@@ -20,7 +20,7 @@ from fieldgate.db import now
 from fieldgate.errors import BadRequest
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import JSON_OR_HTML, get_list
+from fieldgate.http.operations import JSON_OR_HTML, Routes
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.http.response.attachment import ascii_name, attachment, dated_name
 from fieldgate.http.response.csv_safe import encode_csv
@@ -38,6 +38,7 @@ MAX_FILE_ROWS = 50_000
 COLUMNS = (
     "user", "asset", "asset_name", "owner", "permission", "inherited", "date_created", "expires_at", "last_seen",
 )  # fmt: skip
+routes = Routes(tag=TAG)
 
 
 class ReviewRecord(AssignmentRecord, frozen=True, kw_only=True):
@@ -54,7 +55,7 @@ class ReviewRecord(AssignmentRecord, frozen=True, kw_only=True):
     ]
 
 
-@get_list(
+@routes.get_list(
     BATCH_PATH,
     response=ReviewRecord,
     title=Message("Access review"),
@@ -63,7 +64,6 @@ class ReviewRecord(AssignmentRecord, frozen=True, kw_only=True):
         "all assets. Those from a collection are listed for each asset in it. CSV and XLSX have all of them, without "
         "pages."
     ),
-    tag=TAG,
     formats=(*JSON_OR_HTML, Format.CSV, Format.XLSX),
     no_store=True,
 )
@@ -157,6 +157,3 @@ def _encode_xlsx(rows: Sequence[ReviewedRow]) -> bytes:
 def _no_markup(text: str) -> str:
     """What looks like the markup of a workbook is written as it is with a space behind it."""
     return f"{text} " if text.startswith("<r>") else text
-
-
-OPERATIONS = (assignment_review,)

@@ -17,7 +17,7 @@ from fieldgate.db import now
 from fieldgate.errors import Header, ValidationError
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import ResponseKind, operation, raw
+from fieldgate.http.operations import Routes
 from fieldgate.http.request.body_parsing import RawFields, file_too_large
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.http.response.attachment import ascii_name, attachment, dated_name
@@ -28,20 +28,18 @@ from fieldgate.identity import Caller, User
 from fieldgate.settings import Settings
 
 MIN_LINE_BYTES = 20  # of a table; to estimate how many lines it has
+routes = Routes(tag=TAG)
 
 
-@raw(
+@routes.raw(
     ASSIGNMENTS_PATH + "csv/",
     title=Message("Assignments as a table"),
     description=Message(
         "The assignments in the list, without the owner's, as CSV with the columns user, permission, filters (JSON) "
         "and, if something ends, expires_at."
     ),
-    tag=TAG,
-    formats=(Format.JSON,),
     media_type="text/csv",
     no_store=True,
-    error_statuses=(404,),
 )
 async def assignment_table(
     uid: str,
@@ -82,20 +80,18 @@ def _max_table_bytes(_: Settings) -> int:
     return MAX_TABLE_BYTES
 
 
-@operation(
-    "POST",
+@routes.post(
     ASSIGNMENTS_PATH + "csv/",
-    ResponseKind.RECORD,
     response=ChangeRecord,
+    status=200,
     title=Message("Assign from a table"),
     description=Message(
         "Imports a table like the exported one: adds its assignments, replaces all assignments with them, or removes "
         "them. If lines are invalid, all of them are reported and nothing is written."
     ),
-    tag=TAG,
     body_schema=TableBody,
     file_limit=_max_table_bytes,
-    error_statuses=(403, 404, 409, 413, 415),
+    error_statuses=(409,),
 )
 async def assignment_table_upload(
     uid: str,
@@ -138,6 +134,3 @@ def _uploaded_table(body: TableBody) -> tuple[str, bytes]:
     if len(data) > MAX_TABLE_BYTES:
         raise file_too_large(MAX_TABLE_BYTES)
     return field, data
-
-
-OPERATIONS = (assignment_table, assignment_table_upload)

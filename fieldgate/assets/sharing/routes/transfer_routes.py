@@ -12,12 +12,14 @@ from fieldgate.assets.sharing.schemas import DryRunQuery, TransferBody, Transfer
 from fieldgate.assets.sharing.transfer import OwnershipStore, Transfer
 from fieldgate.errors import ValidationError
 from fieldgate.http.links import Link
-from fieldgate.http.operations import post
+from fieldgate.http.operations import Routes
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 
+routes = Routes(tag=TAG)
 
-@post(
+
+@routes.post(
     USER_PATH + "transfer/",
     response=TransferRecord,
     status=200,
@@ -26,9 +28,6 @@ from fieldgate.identity import User
         "Makes another user the owner of all assets of this user. Assignments of others stay. `dry_run` counts only. "
         "Only for superusers."
     ),
-    tag=TAG,
-    no_store=True,
-    error_statuses=(403, 404, 413, 415),
 )
 async def user_transfer(
     username: str, user: User, body: TransferBody, query: DryRunQuery, accounts: AccountStore, ownership: OwnershipStore
@@ -56,6 +55,3 @@ async def _find_new_owner(reference: str, row: Row[Any], accounts: AccountStore)
     if found.id == row.id:
         raise ValidationError({"to": [Message("These assets belong to this user already. Choose another user.")]})
     return found
-
-
-OPERATIONS = (user_transfer,)
