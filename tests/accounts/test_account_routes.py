@@ -87,6 +87,8 @@ async def test_token_cannot_create_a_token(service: Service) -> None:
         ({"name": " "}, "name"),
         ({"name": "x" * 101}, "name"),
         ({"name": "a\nb"}, "name"),
+        ({"name": "session"}, "name"),  # what the log calls other credentials
+        ({"name": " Password"}, "name"),
         ({"name": "x", "lifetime_days": 0}, "lifetime_days"),
         ({"name": "x", "lifetime_days": 3651}, "lifetime_days"),
         ({"name": "x", "lifetime_days": "soon"}, "lifetime_days"),

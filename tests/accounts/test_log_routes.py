@@ -165,6 +165,14 @@ async def test_headers_cannot_forge_an_entry(logged: LoggedWorld) -> None:
         assert metadata["source"].isprintable()
 
 
+async def test_names_of_settings_are_cut(logged: LoggedWorld) -> None:
+    """People choose them: an entry is not a place to store files."""
+    settings = {f"{number:02}{'x' * 1000}": 1 for number in range(30)}
+    await logged.send("PATCH", logged.path, json={"settings": settings})
+    [changed] = (await logged.read(PROJECTS, q="action:update-settings"))["results"]
+    assert changed["metadata"]["settings"] == [f"{number:02}{'x' * 48}" for number in range(20)]
+
+
 async def test_history_outlives_users_and_forms(logged: LoggedWorld) -> None:
     async with logged.service.database.transaction() as connection:
         await connection.execute(assets.delete())

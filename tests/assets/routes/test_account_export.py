@@ -92,6 +92,19 @@ async def test_everything_is_inside_and_no_secret(scene: ExportWorld) -> None:
     assert (await scene.service.get(PATH)).status_code == 401
 
 
+async def test_forms_that_others_hide_are_not_inside(scene: ExportWorld) -> None:
+    """A denial is about a form that the user cannot see, and must not learn of. Who made it sees it."""
+    collection = await scene.world.create_asset(scene.bob, "collection")
+    hidden = await scene.world.create_asset(scene.bob, parent=collection)
+    await scene.world.grant(scene.amina, collection, "view_asset")
+    await scene.world.revoke(scene.amina, hidden, "view_asset")
+    received = read(await scene.export(), "assignments-received.json")
+    assert {each["asset"] for each in received} == {collection.uid}
+    answer = await scene.service.get(PATH, headers=scene.bob.headers)
+    given = read(zipfile.ZipFile(io.BytesIO(answer.content)), "assignments-given.json")
+    assert {(each["asset"], each["is_denied"]) for each in given} == {(collection.uid, False), (hidden.uid, True)}
+
+
 @pytest.mark.parametrize("name", ["Household", "../../etc/passwd", "a/b\\c", "..", "", "CON:\x07‮slx.exe", "ب" * 255])
 async def test_forms_are_workbooks_with_safe_names(scene: ExportWorld, name: str) -> None:
     upload = xlsx()

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -105,6 +105,19 @@ async def test_filters_and_orders(team: SharingTeam) -> None:
         for each in range(0, 20, 2)
     ]
     assert [each for page in pages for each in page] == short(await review(team, "owner"))
+
+
+async def test_only_superusers_learn_more_than_the_day_of_the_last_use(team: SharingTeam) -> None:
+    """Everybody can share a form with anybody: it must not show when that person works."""
+    uid = await team.create_asset()
+    await team.grant(uid, "ann", "view_asset")
+    login = datetime(2026, 5, 4, 21, 43, 17, tzinfo=UTC)
+    async with team.service.database.transaction() as connection:
+        await connection.execute(users.update().where(users.c.id == team.user_ids["ann"]).values(last_login_at=login))
+    shown = {by: [each["last_seen"] for each in await review(team, by)] for by in ("owner", "boss")}
+    assert shown == {"owner": ["2026-05-04T00:00:00Z"], "boss": ["2026-05-04T21:43:17Z"]}
+    for time, count in (("2026-05-04T00:00:00Z", 0), ("2026-05-04T00:00:01Z", 1), ("2026-05-04T23:00:00Z", 1)):
+        assert len(await review(team, "owner", f"not_seen_since={time}")) == count, "nor by the filter"
 
 
 async def test_files_have_all_rows_and_no_formulas(team: SharingTeam) -> None:

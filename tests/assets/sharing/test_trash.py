@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Table, func, select
 
+from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets, assignments, files, versions
 from fieldgate.assets.trash import PURGE_BATCH, Trash
 from fieldgate.db import now
@@ -251,6 +252,19 @@ async def test_purging_a_collection_leaves_what_is_not_in_the_trash(team: Sharin
     assert await trash.purge(WORKER, now() - timedelta(days=1)) == 0
     assert await trash.purge(WORKER, now()) == 1
     assert (await record(team, uid))["parent"] is None
+
+
+async def test_purging_never_lowers_the_version_of_the_assets(team: SharingTeam) -> None:
+    """An end that has passed counts as a version, and goes with the asset."""
+    uid = await create(team)
+    await team.grant(uid, "viewer", "view_asset")
+    assert await delete(team, uid) == 204
+    async with team.service.database.transaction() as connection:
+        await connection.execute(assignments.update().values(expires_at=now()))
+    known = team.service.data_versions
+    before = await known.versions((TOPIC,), fresh=True)
+    assert await Trash(team.service.database, known, days=30).purge(WORKER, now()) == 1
+    assert await known.versions((TOPIC,), fresh=True) > before
 
 
 # Hostile cases
