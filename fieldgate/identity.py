@@ -10,6 +10,9 @@ import msgspec
 
 _CSRF_BYTES = 16
 
+# What the log calls other credentials than tokens, which have names.
+CREDENTIAL_KINDS = frozenset({"session", "password", "link", "command", "worker", "import"})
+
 
 class AuthMethod(Enum):
     """How the caller was authenticated."""
@@ -26,6 +29,7 @@ class Origin(msgspec.Struct, frozen=True):
     address: str = ""
     headers: Mapping[bytes, bytes] = {}
     raw_request_id: bytes = b""
+    method: str = ""
 
     @property
     def source(self) -> str:

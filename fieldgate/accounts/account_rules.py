@@ -6,7 +6,7 @@ from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import PUBLIC_USERNAME
 from fieldgate.errors import Forbidden
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import AuthMethod, User
+from fieldgate.identity import CREDENTIAL_KINDS, AuthMethod, User
 
 MAX_NAME_CHARS = 150
 MAX_TOKEN_NAME_CHARS = 100
@@ -16,9 +16,6 @@ MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 8, 1000
 _USERNAME = re.compile(r"[a-z][a-z0-9_]+")
 
 NOT_WITH_A_TOKEN = Message("A token cannot do this. Log in, or send your username and password (Basic credentials).")
-
-# What the log calls other credentials than tokens.
-CREDENTIAL_KINDS = frozenset({"session", "password", "link", "command", "worker", "import"})
 
 
 def reject_token(user: User) -> None:

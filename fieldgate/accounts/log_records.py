@@ -7,7 +7,6 @@ import msgspec
 from msgspec import Meta
 from sqlalchemy import Row
 
-from fieldgate.accounts.account_rules import CREDENTIAL_KINDS
 from fieldgate.accounts.log_store import check_history_search, check_log_search
 from fieldgate.accounts.schemas import user_path
 from fieldgate.db.log import ACCESS
@@ -16,6 +15,7 @@ from fieldgate.http.negotiation import Format
 from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.http.search_grammar import MAX_SEARCH_CHARS
+from fieldgate.identity import CREDENTIAL_KINDS
 from fieldgate.pagination import ListResult
 
 FORMATS = (Format.JSON, Format.HTML, Format.CSV, Format.NDJSON)

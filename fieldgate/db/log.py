@@ -30,7 +30,8 @@ from fieldgate.db.outages import is_unavailable
 from fieldgate.db.prepared import sqlite_driver
 from fieldgate.db.tables import Timestamp, metadata, now
 from fieldgate.db.upsert import insert_rows_sync, upsert
-from fieldgate.identity import Caller
+from fieldgate.identity import CREDENTIAL_KINDS, Caller
+from fieldgate.runtime.client_networks import network_of
 
 ACCESS, PROJECT, USERS, EVENTS = "access", "project-history", "user-management", "event-management"
 LOG_TYPES = (ACCESS, PROJECT, USERS, EVENTS)
@@ -126,6 +127,8 @@ def write_log_sync(connection: Connection, by: Caller, entries: Iterable[LogEntr
 
 async def count_in_log(database: Database, by: Caller, entry: LogEntry) -> None:
     """Add an entry, or raise the count of the one of the same minute. If that fails, the caller's work goes on."""
+    if by.origin.method == "HEAD":  # nothing is sent
+        return
     try:
         await database.write(lambda connection: _count_entry(connection, by, entry))
     except Exception as error:
@@ -136,7 +139,8 @@ async def count_in_log(database: Database, by: Caller, entry: LogEntry) -> None:
 def _count_entry(connection: Connection, by: Caller, entry: LogEntry) -> None:
     timestamp = now()
     row = _row(entry, by, Timestamp.pack(timestamp))
-    who = f"{by.origin.address} {row['username']}" if by.id is None else str(by.id)
+    # One customer has many IPv6 addresses, and must not fill the log.
+    who = f"{network_of(by.origin.address)} {row['username']}" if by.id is None else str(by.id)
     parts = (who, entry.action, entry.object.model_name, entry.object.uid)
     key = " ".join((f"{timestamp:%Y-%m-%dT%H:%M}", *parts))[:300]
     raised = log.update().where(log.c.minute_key == key).values(times=log.c.times + 1)
@@ -249,13 +253,16 @@ async def purge_log(database: Database, before: datetime) -> int:
 
 
 async def blank_names(connection: AsyncConnection, user: LogUser) -> None:
-    """Remove the copied names of a user who left, also from failed logins. The uids stay."""
+    """Remove the copied names of a user who left and of the user's tokens, also from failed logins. The uids stay."""
     is_failed_login = log.c.user_id.is_(None) & (func.lower(log.c.username) == user.username.lower())
     is_about_user = (log.c.model_name == "user") & (log.c.object_uid == user.uid)
+    is_about_token = (log.c.model_name == "token") & (log.c.subject_id == user.id)
+    by_token = (log.c.user_id == user.id) & log.c.credential.not_in(CREDENTIAL_KINDS)
     for condition, values in (
+        (by_token, {"credential": ""}),
         (log.c.user_id == user.id, {"username": ""}),
         (is_failed_login, {"username": "", "minute_key": None}),  # the key has the name, too
         (log.c.subject_id == user.id, {"subject_name": ""}),
-        (is_about_user, {"object_name": ""}),
+        (is_about_user | is_about_token, {"object_name": ""}),
     ):
         await connection.execute(log.update().where(condition).values(values))

@@ -347,7 +347,7 @@ class Endpoint:
             limiter.record_credentials(address, credentials, is_valid=False)
             raise
         if not caller.is_anonymous:
-            origin = Origin(address, headers, request.request_id)
+            origin = Origin(address, headers, request.request_id, request.method)
             request.caller = msgspec.structs.replace(caller, origin=origin)
         if has_secret:
             limiter.record_credentials(address, credentials, is_valid=not caller.is_anonymous)

@@ -53,7 +53,7 @@ class HandlerContext(msgspec.Struct):
     @property
     def origin(self) -> Origin:
         """Where the request came from, for the log. Anonymous callers do not carry it: most requests are not logged."""
-        return Origin(self.client.address, self.headers, self.request_id)
+        return Origin(self.client.address, self.headers, self.request_id, self.method)
 
     @property
     def logged_caller(self) -> Caller:

@@ -13,7 +13,7 @@ from fieldgate.app import operations
 from fieldgate.db import now
 from fieldgate.db.log import ACCESS, EVENTS, PROJECT, USERS, log
 from fieldgate.http.request.authentication import SESSION_COOKIE
-from tests.access.matrix import CALLS, PRIVATE, PUBLIC, MatrixContext, calls_of
+from tests.access.matrix import CALLS, PRIVATE, PUBLIC, SHARING, MatrixContext, calls_of
 from tests.conftest import PASSWORD, StartService
 
 SECRET = re.compile(r"fg[ti]_\w{20,}")
@@ -182,6 +182,15 @@ async def test_every_operation_that_writes_is_logged(context: MatrixContext) -> 
             assert PASSWORD not in str(row)
             assert not any(secret in str(row) for secret in SECRET.findall(answer.text))
     assert found == {name: entries for name, (_, entries) in ENTRIES.items()}
+
+
+async def test_head_of_a_download_is_none(context: MatrixContext) -> None:
+    form = (await context.world.create_asset(context.owner)).path
+    for path in (f"{form[:-1]}.xlsx", f"{form}xform/", f"{form}{SHARING}csv/", "/api/v2/event/export/"):
+        for method, count in (("HEAD", 0), ("GET", 1)):
+            answer = await context.request("owner", method, path)
+            assert answer.status_code == 200, path
+            assert len(await logged(context, answer)) == count, (method, path)
 
 
 async def test_change_of_content_name_and_settings(context: MatrixContext) -> None:

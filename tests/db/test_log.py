@@ -15,6 +15,7 @@ from fieldgate.db.log import (
     ACCESS,
     LOG_TYPES,
     PROJECT,
+    USERS,
     LogEntry,
     LogObject,
     LogUser,
@@ -99,13 +100,14 @@ async def test_counts_of_concurrent_writers_are_exact(database: Database) -> Non
 async def test_one_row_per_minute_whose_count_rises(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     start = Timestamp.unpack(0)
     monkeypatch.setattr(log_module, "now", lambda: start)
-    guests = [Caller(origin=Origin(address)) for address in ("10.0.0.1", "10.0.0.2")]
-    callers = [AMINA] * 5 + guests
+    one_network = ("2001:db8::1", "2001:db8::2:0:0:1")
+    addresses = ("10.0.0.1", "10.0.0.2", *one_network, "2001:db8:0:1::1")
+    callers = [AMINA] * 5 + [Caller(origin=Origin(address)) for address in addresses]
     await asyncio.gather(*(count_in_log(database, caller, DOWNLOAD) for caller in callers))
     monkeypatch.setattr(log_module, "now", lambda: start + timedelta(minutes=1))
     await count_in_log(database, AMINA, DOWNLOAD)
-    assert sorted(row.times for row in await _entries(database)) == [1, 1, 1, 5]
-    assert await _count(database, ACCESS) == 4
+    assert sorted(row.times for row in await _entries(database)) == [1, 1, 1, 1, 2, 5]
+    assert await _count(database, ACCESS) == 6
 
 
 async def test_purge_deletes_what_is_old(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,13 +124,19 @@ async def test_purge_deletes_what_is_old(database: Database, monkeypatch: pytest
 
 async def test_names_of_a_user_who_left_are_blanked(database: Database) -> None:
     failed = Caller(username="Bob", origin=Origin("10.0.0.1"))
-    bob = User(id=9, username="bob", uid="uBob")
+    bob, about = User(id=9, username="bob", uid="uBob", credential="session"), LogUser(9, "uBob", "bob")
+    with_token = msgspec.structs.replace(bob, credential="Phone of Bob")
+    token = LogEntry(log_type=USERS, action="create", object=LogObject("token", "fgt_1", "Phone of Bob"), subject=about)
     async with database.transaction() as connection:
         await write_log(connection, AMINA, RENAMED)
         await write_log(connection, bob, RENAMED)
         await write_log(connection, failed, DOWNLOAD)
-        await blank_names(connection, LogUser(9, "uBob", "bob"))
-    first, second, third = await _entries(database)
+        await write_log(connection, AMINA, token)
+        await write_log(connection, with_token, DOWNLOAD)
+        await blank_names(connection, about)
+    first, second, third, created, used = await _entries(database)
     assert (first.username, first.subject_name, first.subject_uid) == ("amina", "", "uBob")
-    assert (second.username, second.user_uid) == ("", "uBob")
+    assert (second.username, second.user_uid, second.credential) == ("", "uBob", "session")
+    assert (created.object_uid, created.object_name, created.credential) == ("fgt_1", "", AMINA.credential)
+    assert (used.user_uid, used.credential, used.object_name) == ("uBob", "", FORM.name)
     assert third.username == ""
