@@ -7,15 +7,15 @@ import msgspec
 from msgspec import Meta
 from sqlalchemy import Row
 
-from fieldgate.accounts.log_store import check_history_search, check_log_search
+from fieldgate.accounts.log_store import LogStore, check_history_search, check_log_search
 from fieldgate.accounts.schemas import user_path
-from fieldgate.db.log import ACCESS
+from fieldgate.db.log import ACCESS, LogObject
 from fieldgate.http.links import Link, encode, resolve_links
 from fieldgate.http.negotiation import Format
-from fieldgate.http.request.hosts import BaseURL
+from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.http.search_grammar import MAX_SEARCH_CHARS
-from fieldgate.identity import CREDENTIAL_KINDS
+from fieldgate.identity import CREDENTIAL_KINDS, User
 from fieldgate.pagination import ListResult
 
 FORMATS = (Format.JSON, Format.HTML, Format.CSV, Format.NDJSON)
@@ -53,7 +53,9 @@ class HistoryLogRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 class AuditLogRecord(HistoryLogRecord, frozen=True, kw_only=True):
     app_label: Annotated[str, Meta(description="Always fieldgate.")] = "fieldgate"
-    model_name: Annotated[str, Meta(description="Kind of the object: asset, user, token, session or event.")]
+    model_name: Annotated[
+        str, Meta(description="Kind of the object: asset, user, token, session, event, log or review.")
+    ]
     log_type: Annotated[str, Meta(description="access, project-history, user-management or event-management.")]
 
 
@@ -118,16 +120,21 @@ def _what(entry: Row[Any]) -> dict[str, Any]:
     return {"permissions": changed, **details}
 
 
-def encode_list(count: int, records: Sequence[Record], format_: Format, base_url: BaseURL) -> ListResult[Record]:
-    """A page of records in the format of the request."""
+async def encode_list(
+    count: int, records: Sequence[Record], request: ParsedRequest, user: User, store: LogStore, exported: LogObject
+) -> ListResult[Record]:
+    """A page of records in the format of the request. A file is an export, and logged as one of `exported`."""
     encoders: dict[Format, Callable[[Sequence[Any]], bytes]] = {
         Format.CSV: lambda _: _encode_csv(records),
         Format.NDJSON: lambda _: b"".join(
-            resolve_links(encode(each), base_url.url.encode(), b"") + b"\n" for each in records
+            resolve_links(encode(each), request.base_url.url.encode(), b"") + b"\n" for each in records
         ),
     }
-    write = encoders.get(format_)
-    return ListResult(count, records, encode_page=None if write is None else lambda given, _, __: write(given))
+    write = encoders.get(request.format)
+    if write is None:
+        return ListResult(count, records)
+    await store.count_export(user, exported)
+    return ListResult(count, records, encode_page=lambda given, _, __: write(given))
 
 
 _CSV_METADATA = ("ip_address", "source", "credential", "request_id", "asset_uid", "asset_name", "project_owner")

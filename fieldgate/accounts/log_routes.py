@@ -14,9 +14,8 @@ from fieldgate.accounts.log_records import (
     history_fields,
 )
 from fieldgate.accounts.log_store import LogStore
-from fieldgate.db.log import ACCESS, LOG_TYPES, PROJECT, log
+from fieldgate.db.log import ACCESS, LOG_TYPES, PROJECT, LogObject, log
 from fieldgate.http.operations import Routes
-from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
@@ -37,12 +36,12 @@ routes = Routes(tag="Log", formats=FORMATS, no_store=True)
     error_statuses=(403,),
 )
 async def audit_log_list(
-    page: PageRequest, user: User, query: LogQuery, request: ParsedRequest, base_url: BaseURL, store: LogStore
+    page: PageRequest, user: User, query: LogQuery, request: ParsedRequest, store: LogStore
 ) -> ListResult[AuditLogRecord]:
     require_superuser(user)
     count, rows = await store.page(page, query.q, LOG_TYPES)
     records = [AuditLogRecord(**history_fields(row), model_name=row.model_name, log_type=row.log_type) for row in rows]
-    return encode_list(count, records, request.format, base_url)
+    return await encode_list(count, records, request, user, store, LogObject("log", request.path))
 
 
 @routes.get_list(
@@ -53,12 +52,12 @@ async def audit_log_list(
     error_statuses=(403,),
 )
 async def access_log_list(
-    page: PageRequest, user: User, query: LogQuery, request: ParsedRequest, base_url: BaseURL, store: LogStore
+    page: PageRequest, user: User, query: LogQuery, request: ParsedRequest, store: LogStore
 ) -> ListResult[AccessLogRecord]:
     require_superuser(user)
     count, rows = await store.page(page, query.q, [ACCESS])
     records = [AccessLogRecord(**history_fields(row), count=row.times) for row in rows]
-    return encode_list(count, records, request.format, base_url)
+    return await encode_list(count, records, request, user, store, LogObject("log", request.path))
 
 
 @routes.get_list(
@@ -68,11 +67,11 @@ async def access_log_list(
     description=Message("The caller's own logins, newest first."),
 )
 async def own_access_log_list(
-    page: PageRequest, user: User, query: LogQuery, request: ParsedRequest, base_url: BaseURL, store: LogStore
+    page: PageRequest, user: User, query: LogQuery, request: ParsedRequest, store: LogStore
 ) -> ListResult[AccessLogRecord]:
     count, rows = await store.page(page, query.q, [ACCESS], log.c.user_id == user.id)
     records = [AccessLogRecord(**history_fields(row), count=row.times) for row in rows]
-    return encode_list(count, records, request.format, base_url)
+    return await encode_list(count, records, request, user, store, LogObject("log", request.path))
 
 
 @routes.get_list(
@@ -85,9 +84,9 @@ async def own_access_log_list(
     error_statuses=(403,),
 )
 async def project_history_list(
-    page: PageRequest, user: User, query: LogQuery, request: ParsedRequest, base_url: BaseURL, store: LogStore
+    page: PageRequest, user: User, query: LogQuery, request: ParsedRequest, store: LogStore
 ) -> ListResult[HistoryLogRecord]:
     require_superuser(user)
     count, rows = await store.page(page, query.q, [PROJECT])
     records = [HistoryLogRecord(**history_fields(row)) for row in rows]
-    return encode_list(count, records, request.format, base_url)
+    return await encode_list(count, records, request, user, store, LogObject("log", request.path))

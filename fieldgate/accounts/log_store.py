@@ -6,7 +6,7 @@ from sqlalchemy import ColumnElement, and_, func, not_, or_, select
 
 from fieldgate.accounts.tables import users
 from fieldgate.db import Database, RowPage
-from fieldgate.db.log import LOG_TYPES, count_entries, log
+from fieldgate.db.log import LOG_TYPES, PROJECT, USERS, LogEntry, LogObject, count_entries, count_in_log, log
 from fieldgate.http.request.validation import parse_timestamp
 from fieldgate.http.search_grammar import (
     COMPARISONS,
@@ -19,6 +19,7 @@ from fieldgate.http.search_grammar import (
     parse_expression,
     time_fields,
 )
+from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
 
 ADDRESS_FIELD = "metadata__ip_address"
@@ -70,6 +71,11 @@ class LogStore:
                 total = await count_entries(connection, log_types)
             rows = (await connection.execute(query.limit(page.limit).offset(page.offset))).all()
         return RowPage(total, rows)
+
+    async def count_export(self, user: User, exported: LogObject) -> None:
+        """Log that a list was downloaded as a file."""
+        log_type = PROJECT if exported.model_name == "asset" else USERS
+        await count_in_log(self._database, user, LogEntry(log_type=log_type, action="export", object=exported))
 
     async def list_actions(self, *conditions: ColumnElement[bool]) -> list[str]:
         """Return the actions of entries, sorted."""

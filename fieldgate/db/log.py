@@ -55,7 +55,7 @@ log = Table(
     Column("source", String(200), nullable=False),  # the program, as it names itself
     Column("request_id", String(64), nullable=False),
     # On what.
-    Column("model_name", String(20), nullable=False),  # asset, user, token, event
+    Column("model_name", String(20), nullable=False),  # asset, user, token, session, event, log, review
     Column("object_uid", String(150), nullable=False),
     Column("object_name", String(255), nullable=False),
     # The user whom the entry is about, if it is about one: who got a permission, whose account was changed.

@@ -13,7 +13,7 @@ from fieldgate.app import operations
 from fieldgate.db import now
 from fieldgate.db.log import ACCESS, EVENTS, PROJECT, USERS, log
 from fieldgate.http.request.authentication import SESSION_COOKIE
-from tests.access.matrix import CALLS, PRIVATE, PUBLIC, SHARING, MatrixContext, calls_of
+from tests.access.matrix import CALLS, PRIVATE, PUBLIC, SHARING, Call, MatrixContext, calls_of
 from tests.conftest import PASSWORD, StartService
 
 SECRET = re.compile(r"fg[ti]_\w{20,}")
@@ -83,6 +83,13 @@ ENTRIES: dict[str, tuple[str, list[Entry]]] = {
     "version_file": ("", [DOWNLOAD]),
     "assignment_table": ("", [DOWNLOAD]),
     "event_export": ("", [(EVENTS, "export", "event")]),
+    # Lists of the log and of assignments, as files.
+    "audit_log_list": ("", [(USERS, "export", "log")]),
+    "access_log_list": ("", [(USERS, "export", "log")]),
+    "own_access_log_list": ("", [(USERS, "export", "log")]),
+    "project_history_list": ("", [(USERS, "export", "log")]),
+    "asset_history": ("", [DOWNLOAD]),
+    "assignment_review": ("", [(USERS, "export", "review")]),
 }
 
 
@@ -121,8 +128,24 @@ async def _use_link(context: MatrixContext, caller: str) -> httpx.Response:
     return await context.service.request("POST", link, data=body)
 
 
+def _download(path: str, file_format: str) -> Call:
+    async def download(context: MatrixContext, caller: str) -> httpx.Response:
+        uid = (await context.world.create_asset(context.owner)).uid
+        as_page = await context.request(caller, "GET", path.format(uid=uid))
+        assert not await logged(context, as_page), "as JSON it is no export"
+        return await context.request(caller, "GET", path.format(uid=uid), params={"format": file_format})
+
+    return download
+
+
 # Calls of the matrix that change nothing are replaced.
 OTHER_CALLS = {
+    "audit_log_list": _download("/api/v2/audit-logs/", "csv"),
+    "access_log_list": _download("/api/v2/access-logs/", "ndjson"),
+    "own_access_log_list": _download("/api/v2/access-logs/me/", "csv"),
+    "project_history_list": _download("/api/v2/project-history-logs/", "ndjson"),
+    "asset_history": _download("/api/v2/assets/{uid}/history/", "csv"),
+    "assignment_review": _download("/api/v2/permission-assignments/", "xlsx"),
     "user_transfer": _transfer,
     "user_session_deletion": _end_sessions_of_user,
     "account_session_deletion": _end_sessions,

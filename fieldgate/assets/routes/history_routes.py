@@ -1,5 +1,7 @@
 """`/api/v2/assets/{uid}/history/`: what was done with an asset, for those who manage it."""
 
+from sqlalchemy import ColumnElement
+
 from fieldgate.accounts.log_records import (
     FORMATS,
     ActionList,
@@ -9,12 +11,13 @@ from fieldgate.accounts.log_records import (
     history_fields,
 )
 from fieldgate.accounts.log_store import LogStore
-from fieldgate.assets.authorization import AssetAuthorizer
+from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset
 from fieldgate.assets.routes.asset_routes import TAG
 from fieldgate.assets.schemas import ASSETS_PATH
-from fieldgate.db.log import PROJECT, log
+from fieldgate.assets.sharing.ownership_invites import INVITE_ACTIONS
+from fieldgate.assets.sharing.store import AssignmentStore
+from fieldgate.db.log import PROJECT, LogObject, log
 from fieldgate.http.operations import Routes
-from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
@@ -30,7 +33,7 @@ routes = Routes(tag=TAG, no_store=True, error_statuses=(403,))
     title=Message("History"),
     description=Message(
         "What was done with an asset and by whom, newest first. Only for managers of the asset. Addresses, programs "
-        "and credentials are shown to superusers only."
+        "and credentials are shown to superusers only, invitations to own the asset also to its owner."
     ),
     formats=FORMATS,
 )
@@ -40,14 +43,16 @@ async def asset_history(
     user: User,
     query: HistoryQuery,
     request: ParsedRequest,
-    base_url: BaseURL,
     authorizer: AssetAuthorizer,
     store: LogStore,
+    assignments: AssignmentStore,
 ) -> ListResult[HistoryLogRecord]:
-    (await authorizer.authorize(uid, user)).require("manage_asset")
-    count, rows = await store.page(page, query.q, [PROJECT], log.c.object_uid == uid)
+    asset = await authorizer.authorize(uid, user)
+    asset.require("manage_asset")
+    count, rows = await store.page(page, query.q, [PROJECT], *_conditions(asset))
     records = [HistoryLogRecord(**history_fields(row, with_origin=user.is_superuser)) for row in rows]
-    return encode_list(count, records, request.format, base_url)
+    exported = LogObject("asset", uid, await assignments.get_asset_name(uid), asset.owner_id)
+    return await encode_list(count, records, request, user, store, exported)
 
 
 @routes.get(
@@ -57,5 +62,14 @@ async def asset_history(
     description=Message("The actions that are in the history of an asset. Only for managers of the asset."),
 )
 async def asset_history_actions(uid: str, user: User, authorizer: AssetAuthorizer, store: LogStore) -> ActionList:
-    (await authorizer.authorize(uid, user)).require("manage_asset")
-    return ActionList(await store.list_actions(log.c.object_uid == uid, log.c.log_type == PROJECT))
+    asset = await authorizer.authorize(uid, user)
+    asset.require("manage_asset")
+    return ActionList(await store.list_actions(log.c.log_type == PROJECT, *_conditions(asset)))
+
+
+def _conditions(asset: AuthorizedAsset) -> list[ColumnElement[bool]]:
+    """Which entries a manager sees. To whom the owner offers an asset is between the two of them."""
+    found: list[ColumnElement[bool]] = [log.c.object_uid == asset.uid]
+    if not asset.is_owner and not asset.is_superuser:
+        found.append(log.c.action.not_in(INVITE_ACTIONS))
+    return found

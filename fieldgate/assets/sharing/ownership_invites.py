@@ -41,6 +41,7 @@ ERRORS = {
     DISABLED: Message("The account of the sender is disabled."),
 }
 _ACTIONS = {"pending": "transfer-invite", "declined": "transfer-decline", "cancelled": "transfer-cancel"}  # in the log
+INVITE_ACTIONS = frozenset(_ACTIONS.values())
 
 
 class Invite(msgspec.Struct, frozen=True):

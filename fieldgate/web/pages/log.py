@@ -54,6 +54,8 @@ _ON_OTHERS: Mapping[str, Sentences] = {
         "create": Message("{by} created a token for {user}."),
         "remove": Message("{by} revoked a token of {user}."),
     },
+    "log": {"export": Message("{by} downloaded the log.")},
+    "review": {"export": Message("{by} downloaded the list of who can use which forms.")},
     "session": {"remove": Message("{by} ended browser sessions of {user}.")},
     "event": {
         "create": Message("{by} added an emergency."),

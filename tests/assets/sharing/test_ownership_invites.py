@@ -84,6 +84,17 @@ async def scene(start: StartService, database_url: str) -> AsyncIterator[InviteW
         yield scene
 
 
+async def test_invitations_in_the_history_of_a_form(scene: InviteWorld) -> None:
+    """Other managers do not learn to whom the owner offers it, nor by searching for it."""
+    assert (await scene.answer(await scene.invite(), "cancelled")).status_code == 200
+    for name, actions in (("zoe", []), ("omar", ["transfer-cancel", "transfer-invite"])):
+        for query in ("", "?q=action:transfer-invite OR action:transfer-cancel"):
+            found = (await scene.send("GET", f"{scene.survey.path}history/{query}", scene.people[name])).json()
+            assert (found["count"], [each["action"] for each in found["results"]]) == (len(actions), actions)
+        listed = await scene.send("GET", f"{scene.survey.path}history/actions/", scene.people[name])
+        assert listed.json() == {"actions": sorted(actions)}
+
+
 async def test_accepting_moves_everything_at_once(scene: InviteWorld) -> None:
     await scene.world.grant(scene.amina, scene.survey, "view_asset")
     created = await scene.offer(scene.survey, scene.block, to=f"{BASE_URL}/api/v2/users/AMINA/")

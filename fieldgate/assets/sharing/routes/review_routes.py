@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta
 
+from fieldgate.accounts.log_store import LogStore
 from fieldgate.accounts.schemas import user_path
 from fieldgate.assets.schemas import AssignmentRecord, asset_path, assignment_path
 from fieldgate.assets.sharing.grant_parsing import parse_field, parse_permission_field
@@ -17,6 +18,7 @@ from fieldgate.assets.sharing.store import decode_filters
 from fieldgate.assets.workbook_downloads import write_workbook
 from fieldgate.assets.workbook_sheets import ContentSheet
 from fieldgate.db import now
+from fieldgate.db.log import LogObject
 from fieldgate.errors import BadRequest
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
@@ -68,7 +70,13 @@ class ReviewRecord(AssignmentRecord, frozen=True, kw_only=True):
     no_store=True,
 )
 async def assignment_review(
-    page: PageRequest, request: ParsedRequest, user: User, query: ReviewFilters, language: Language, store: ReviewStore
+    page: PageRequest,
+    request: ParsedRequest,
+    user: User,
+    query: ReviewFilters,
+    language: Language,
+    store: ReviewStore,
+    logs: LogStore,
 ) -> ListResult[ReviewRecord] | Response:
     filters = _parse_filters(query)
     if request.format in JSON_OR_HTML:
@@ -83,6 +91,7 @@ async def assignment_review(
                 most=MAX_FILE_ROWS,
             )
         )
+    await logs.count_export(user, LogObject("review", request.path))
     is_csv = request.format is Format.CSV
     body = await run_in_thread(_encode_csv if is_csv else _encode_xlsx, rows)
     name, fallback = (
