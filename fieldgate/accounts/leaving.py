@@ -57,6 +57,8 @@ class OwnsAssets(Conflict):
 class AssetKeeper(Protocol):
     """What the accounts need to know of assets."""
 
+    topic: str  # of the data version
+
     async def lock_owned(self, connection: AsyncConnection, owner_id: int) -> None:
         """Lock all assets of an owner. Assets are locked before users."""
 
@@ -64,7 +66,7 @@ class AssetKeeper(Protocol):
         """Return what an owner has outside the trash, sorted by name."""
 
     async def purge_trash_of(self, connection: AsyncConnection, by: Caller, owner_id: int) -> None:
-        """Delete the assets in the trash of an owner for good."""
+        """Delete the assets in the trash of an owner for good. The caller bumps the data version."""
 
 
 class AccountRemover:
@@ -82,12 +84,12 @@ class AccountRemover:
         """Delete an account. `by` is the user, a superuser, or `OPERATOR`. Raises `UnknownUser`, `Conflict`."""
         async with self._database.transaction() as connection:
             await self._assets.lock_owned(connection, user_id)
-            superusers = await lock_superusers(connection)
+            superusers = await lock_superusers(connection, user_id)
             if by.id not in (None, user_id) and by.id not in superusers:
                 raise Forbidden(ONLY_SUPERUSERS)
-            row = await _lock(connection, user_id)
+            row = await _find(connection, user_id)
             keep_a_superuser(user_id, superusers)
-            # The lock keeps others from creating assets of this user from here on.
+            # The lock of the user keeps others from creating assets of this user from here on.
             if owned := await self._assets.list_owned(connection, user_id):
                 raise OwnsAssets(owned)
             await self._assets.purge_trash_of(connection, by, user_id)
@@ -101,12 +103,13 @@ class AccountRemover:
             )
             await write_log(connection, by, entry)
             await blank_names(connection, LogUser(user_id, row.uid, row.username))
-            await self._data_versions.bump(connection, TOPIC)
+            # At the end: others lock assignments, which are deleted with the user, before the version.
+            await self._data_versions.bump(connection, TOPIC, self._assets.topic)
 
 
-async def _lock(connection: AsyncConnection, user_id: int) -> Row[Any]:
+async def _find(connection: AsyncConnection, user_id: int) -> Row[Any]:
     account = select(users).where(users.c.id == user_id, users.c.id != PUBLIC_USER_ID)
-    row = (await connection.execute(account.with_for_update())).one_or_none()
+    row = (await connection.execute(account)).one_or_none()
     if row is None:
         raise UnknownUser
     return row

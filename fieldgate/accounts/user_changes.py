@@ -39,10 +39,14 @@ def keep_a_superuser(user_id: int, active_superusers: Collection[int]) -> None:
         raise Conflict(LAST_SUPERUSER)
 
 
-async def lock_superusers(connection: AsyncConnection) -> set[int]:
-    """Return the ids of the active superusers. Locked, so that two who disable each other do not both succeed."""
-    active = select(users.c.id).where(users.c.is_superuser, users.c.disabled_at.is_(None))
-    return set((await connection.execute(active.order_by(users.c.id).with_for_update())).scalars())
+async def lock_superusers(connection: AsyncConnection, user_id: int) -> set[int]:
+    """Return the ids of the active superusers. Locked, so that two who disable each other do not both succeed.
+
+    The user who is changed is locked with them: everybody locks users in order of id, to avoid deadlocks.
+    """
+    is_active = users.c.is_superuser & users.c.disabled_at.is_(None)
+    locked = select(users.c.id, is_active.label("is_active")).where(is_active | (users.c.id == user_id))
+    return {row.id for row in await connection.execute(locked.order_by(users.c.id).with_for_update()) if row.is_active}
 
 
 class UserEditor:
@@ -61,7 +65,7 @@ class UserEditor:
         is_active = values.pop("is_active", None)
         account = users.update().where(users.c.id == user_id, users.c.id != PUBLIC_USER_ID)
         async with self._database.transaction() as connection:
-            check_change(user_id, changes, by=by.id, active_superusers=await lock_superusers(connection))
+            check_change(user_id, changes, by=by.id, active_superusers=await lock_superusers(connection, user_id))
             await write_log(connection, by, *await _entries(connection, user_id, changes))
             if values:
                 await connection.execute(account.values(**values))
@@ -76,7 +80,9 @@ class UserEditor:
 
 async def _entries(connection: AsyncConnection, user_id: int, changes: UserChanges) -> list[LogEntry]:
     """What a change of an account adds to the log. New names of people are not logged: the log outlives accounts."""
-    row = (await connection.execute(select(users).where(users.c.id == user_id))).one()
+    row = (await connection.execute(select(users).where(users.c.id == user_id))).one_or_none()
+    if row is None:  # deleted meanwhile: nothing is changed
+        return []
     user = LogUser(row.id, row.uid, row.username)
     new = {name: value for name, value in msgspec.structs.asdict(changes).items() if value is not None}
     is_active = new.pop("is_active", None)

@@ -43,6 +43,8 @@ IsMeant = Callable[[FromClause], ColumnElement[bool]]
 
 
 class Trash:
+    topic = TOPIC
+
     def __init__(self, database: Database, data_versions: DataVersions, days: int) -> None:
         """With 0 days, assets are deleted for good at once."""
         self.days = days
@@ -147,9 +149,8 @@ class Trash:
     # The next methods are for a transaction that deletes the account of the owner.
 
     async def lock_owned(self, connection: AsyncConnection, owner_id: int) -> None:
-        """Lock all assets of an owner, in order of id."""
-        owned = select(assets.c.id).where(assets.c.owner_id == owner_id).order_by(assets.c.id)
-        await connection.execute(owned.with_for_update())
+        """Lock all assets of an owner."""
+        await connection.run_sync(lock_assets, self._database, assets.c.owner_id == owner_id)
 
     async def list_owned(self, connection: AsyncConnection, owner_id: int) -> list[OwnedAsset]:
         """Return what an owner has outside the trash, sorted by name."""
@@ -158,10 +159,9 @@ class Trash:
         return [OwnedAsset(row.uid, row.name) for row in await connection.execute(query)]
 
     async def purge_trash_of(self, connection: AsyncConnection, by: Caller, owner_id: int) -> None:
-        """Delete the assets in the trash of an owner for good. They are locked."""
+        """Delete the assets in the trash of an owner for good. They are locked. The caller bumps the data version."""
         in_trash = select(assets).where(assets.c.owner_id == owner_id, assets.c.deleted_at.is_not(None))
         await self.purge_rows(connection, by, (await connection.execute(in_trash)).all())
-        await self._data_versions.bump(connection, TOPIC)
 
     async def _lock(self, connection: AsyncConnection, condition: ColumnElement[bool]) -> Sequence[Row[Any]]:
         await connection.run_sync(lock_assets, self._database, condition)

@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from fieldgate.assets.tables import files, versions
 from fieldgate.db import Database, DataVersions, PreparedPage, PreparedQuery, new_uid, now
+from fieldgate.errors import Unauthorized
 from fieldgate.imports.leases import ImportLeases, Job, LostLease
 from fieldgate.imports.tables import imports
 from fieldgate.imports.upload import IdempotencyKeyReused, NewImport
@@ -102,7 +103,7 @@ class ImportStore:
                 known := await self.find_by_idempotency_key(user_id, retry_key, new_import.digest)
             ):
                 return known
-            raise
+            raise Unauthorized from None  # the account was deleted since the request was authenticated
         return uid
 
     async def find_by_idempotency_key(self, user_id: int, retry_key: str, digest: bytes) -> str | None:

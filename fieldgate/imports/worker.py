@@ -148,9 +148,12 @@ class ImportWorker:
             if is_unavailable(error):
                 raise
             # A bug of ours must not block the imports after this one.
-            log.exception("import %s failed", job.uid)
-            with suppress(LostLease):
+            try:
                 await self._results.fail(job, FormRejected("fault", INTERNAL_ERROR))
+            except LostLease:
+                log.warning("import %s was claimed by another worker, or its user left", job.uid)
+            else:
+                log.exception("import %s failed", job.uid)
         return True
 
     async def _process(self, job: Job) -> None:

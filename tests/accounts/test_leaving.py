@@ -6,23 +6,26 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Select, select, text
 
-from fieldgate.accounts.leaving import MAX_LISTED
+from fieldgate.accounts.leaving import MAX_LISTED, AccountRemover, OwnsAssets
 from fieldgate.accounts.store import IssuedBy, NewUser, UsernameTaken
 from fieldgate.accounts.tables import users
 from fieldgate.assets.asset_writer import AssetWriter
-from fieldgate.assets.tables import assets, assignments
+from fieldgate.assets.tables import assets, assignments, ownership_invites
+from fieldgate.assets.trash import Trash
 from fieldgate.assets.write_schemas import AssetCreation
 from fieldgate.db import metadata, now
 from fieldgate.db.log import ACCESS, PROJECT, USERS, LogEntry, LogObject, LogUser, count_in_log, log, write_log
+from fieldgate.db.tables import topic_versions
 from fieldgate.errors import Unauthorized
 from fieldgate.http.request.authentication import SESSION_COOKIE
-from fieldgate.identity import Caller, User, csrf_token
+from fieldgate.identity import OPERATOR, WORKER, Caller, User, csrf_token
 from tests.access.permission_world import PermissionWorld, WorldAsset, WorldUser
 from tests.conftest import PASSWORD, Service, StartService
 
 ME, USERS_PATH = "/me/", "/api/v2/users/"
+INVITES = "/api/v2/project-ownership/invites/"
 NAME = "quetzalcoatl"
 
 
@@ -215,3 +218,62 @@ async def test_assets_that_are_created_while_the_owner_leaves(scene: LeavingWorl
         assert statuses.count(201) >= 1
     owned = [row for row in await scene.rows(assets) if row.owner_id == scene.leaver.id]
     assert len(owned) == statuses.count(201)
+
+
+# By what others do at the same time: rows that both need.
+RIVALS: dict[str, Select[Any]] = {
+    "accept": select(users).where(users.c.username == NAME),
+    "cancel": select(ownership_invites),
+    "share": select(users).where(users.c.username == NAME),
+    "edit": select(users).where(users.c.username == NAME),
+    "purge": select(topic_versions),
+}
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("leaves_first", [True, False])
+@pytest.mark.parametrize("rival", RIVALS)
+async def test_user_leaves_while_others_write(scene: LeavingWorld, rival: str, leaves_first: bool) -> None:
+    """They wait for each other, but never in a circle: a row is locked until both wait."""
+    service, world, leaver = scene.service, scene.world, scene.leaver
+    boss = await world.create_user(is_superuser=True)  # with a higher id: locks in another order would show
+    form, deleted = await world.create_asset(boss), await world.create_asset(boss)
+    for asset in (form, deleted):
+        await world.grant(leaver, asset, "view_asset")
+    await scene.put_in_trash(deleted)
+    await scene.put_in_trash(await world.create_asset(leaver))
+    offer = {"recipient": NAME, "assets": [form.uid]}
+    invite = (await service.client.post(INVITES, json=offer, headers=boss.headers)).json()["url"]
+
+    async def write() -> int:
+        if rival == "purge":
+            return await Trash(service.database, service.data_versions, 30).purge(WORKER, now())
+        grants = [{"user": each, "permission": "change_asset"} for each in (NAME, "other")]
+        method, path, by, body = {
+            "accept": ("PATCH", invite, leaver, {"status": "accepted"}),
+            "cancel": ("PATCH", invite, boss, {"status": "cancelled"}),
+            "share": ("POST", f"{form.path}permission-assignments/bulk/", boss, grants),
+            "edit": ("PATCH", f"{USERS_PATH}{NAME}/", boss, {"last_name": "x"}),
+        }[rival]
+        return (await service.request(method, path, json=body, headers=by.headers)).status_code
+
+    async def leave() -> None:
+        await AccountRemover(service.database, service.data_versions, world.trash).delete(leaver.id, OPERATOR)
+
+    tasks: list[asyncio.Task[Any]] = []
+    async with service.database.transaction() as holder:
+        await holder.execute(RIVALS[rival].with_for_update())
+        for work in (leave, write) if leaves_first else (write, leave):
+            tasks.append(asyncio.create_task(work()))
+            await _all_wait(service, tasks)
+    left, written = await asyncio.gather(*(tasks if leaves_first else tasks[::-1]), return_exceptions=True)
+    assert left is None or isinstance(left, OwnsAssets)
+    assert written in {"purge": (1, 2)}.get(rival, (200, 404, 409))
+
+
+async def _all_wait(service: Service, tasks: list[asyncio.Task[Any]]) -> None:
+    """Until each is done or waits for a lock."""
+    waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    async with asyncio.timeout(30), service.database.read_transaction() as connection:
+        while (await connection.execute(waiting)).scalar_one() + sum(task.done() for task in tasks) < len(tasks):
+            await connection.execute(text("SELECT pg_stat_clear_snapshot()"))

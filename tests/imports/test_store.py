@@ -11,6 +11,7 @@ from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import files
 from fieldgate.assets.trash import Trash
 from fieldgate.db import Database, DataVersions, now
+from fieldgate.errors import Unauthorized
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.identity import WORKER, User
 from fieldgate.imports.leases import Job, LostLease
@@ -143,6 +144,12 @@ async def test_repeated_key_returns_first_import(database: Database, store: Impo
     assert await create_import(store, other, key="k") != uids[0], "keys are per user"
     with pytest.raises(IdempotencyKeyReused):
         await create_import(store, user_id, "another", key="k")
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+async def test_user_who_left_meanwhile_imports_nothing(database: Database, store: ImportStore, key: str | None) -> None:
+    with pytest.raises(Unauthorized):
+        await create_import(store, await create_user(database) + 1, key=key)
 
 
 async def test_purge_deletes_old_imports_and_their_files(database: Database, store: ImportStore) -> None:

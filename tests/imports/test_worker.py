@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import event, select
 from sqlalchemy.engine import Engine
 
-from fieldgate.accounts.tables import users
+from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets.store import AssetStore
 from fieldgate.db.log import log
 from fieldgate.imports.leases import ImportLeases
@@ -340,6 +340,27 @@ async def test_destination_changed_during_processing(
         assert (asset.json()["name"], asset.json()["version_count"]) == ("Another", 2)
     else:
         assert asset.status_code == 404
+
+
+@pytest.mark.parametrize("if_exists", ["", "ask"])
+async def test_owner_leaves_during_processing(
+    harness: ImportHarness, if_exists: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await harness.send(xlsx(), if_exists=if_exists)
+    parse, loop = runner.parse_in_sandbox, asyncio.get_running_loop()
+
+    async def leave() -> None:
+        async with harness.service.database.transaction() as connection:
+            await connection.execute(users.delete().where(users.c.id != PUBLIC_USER_ID))
+
+    def parse_and_leave(*arguments: Any) -> Any:
+        asyncio.run_coroutine_threadsafe(leave(), loop).result(30)
+        return parse(*arguments)
+
+    monkeypatch.setattr(runner, "parse_in_sandbox", parse_and_leave)
+    assert await harness.worker.process_one()
+    assert [(each.levelname, each.exc_info) for each in caplog.records] == [("WARNING", None)]
+    assert not await harness.worker.process_one()
 
 
 LIMITS = runner.SandboxLimits(memory_bytes=128 * 2**20, cpu_seconds=1)

@@ -43,6 +43,8 @@ from fieldgate.db import (
     now,
 )
 from fieldgate.db.log import LogEntry, log, write_log_sync
+from fieldgate.errors import NotFound
+from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
 from fieldgate.permissions.catalogue import PARTIAL
@@ -163,9 +165,18 @@ class SharingTransaction:
             return
         reject_oversized(changes)
         rows, entries = self.run_by_cost(len(changes), _rows_and_entries, changes, action, source)
+        self._lock_users({change.user.id for change in changes})
         rows.write(self._connection, self._database)
         write_log_sync(self._connection, by, entries)
         self._data_versions.bump_sync(self._connection, TOPIC)
+
+    def _lock_users(self, ids: Collection[int]) -> None:
+        """Keep users from leaving, before their assignments are locked: those who leave lock them in this order."""
+        if self._database.is_sqlite:
+            return
+        present = select(users.c.id).where(in_values(self._database, users.c.id, ids)).order_by(users.c.id)
+        if len(self._connection.execute(present.with_for_update(read=True, key_share=True)).all()) < len(ids):
+            raise NotFound(Message("Somebody whose permissions this changes has just left. Please try again."))
 
     def run_by_cost(
         self, cost: int, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
