@@ -59,9 +59,15 @@ class OwnershipInvites:
         self._lifetime = timedelta(days=days)
         self._assets = AssetStore(database, data_versions)
 
-    async def list_own(self, user: User, page: PageRequest) -> tuple[int, list[Invite]]:
-        """Return a page of what the user sent or received, newest first."""
+    async def list_own(
+        self, user: User, page: PageRequest, status: InviteStatus | None = None, *, received: bool | None = None
+    ) -> tuple[int, list[Invite]]:
+        """Return a page of what the user sent or received, newest first; of all states without a `status`."""
         query = _select_invites().where(_is_party(user))
+        if status is not None:
+            query = query.where(invite_status() == status)
+        if received is not None:
+            query = query.where((ownership_invites.c.recipient_id == user.id) == received)
         async with self._database.read_transaction() as connection:
             found: RowPage = await paginate(connection, query, page, order_by=[ownership_invites.c.id.desc()])
             return found.total, await _with_transfers(connection, found.rows)

@@ -93,7 +93,7 @@ async def _load_recent(request: ParsedRequest, api: InternalAPI) -> dict[str, An
 async def _load_own(caller: Caller, api: InternalAPI) -> dict[str, Any]:
     """What belongs to the caller: recent imports, what others share, and invitations."""
     if caller.is_anonymous:
-        return {"imports": [], "shared": [], "invites": []}
+        return {"imports": [], "shared": [], "invites": {"count": 0}}
     imports = await api.find(IMPORTS_PATH, {"limit": str(RECENT), "ordering": "-date_created"})
     shared = await api.find(ASSETS_PATH, {"status": "shared", "ordering": "-date_modified", "limit": str(RECENT)})
     return {

@@ -1,8 +1,8 @@
 """Ownership by invitation on the pages of forms: offer and cancel as the owner, accept or decline as the recipient."""
 
 from typing import Any
+from urllib.parse import quote
 
-from fieldgate.accounts.schemas import user_path
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import Caller
@@ -10,27 +10,32 @@ from fieldgate.web.page_views import FormErrors, FormKey, FormResult, PageForm, 
 from fieldgate.web.pages.form_preview import ASSETS_PATH
 
 INVITES_PATH = "/api/v2/project-ownership/invites/"
-MAX_INVITES = 100  # on a page, of which those that others sent and that are open are shown
+MAX_INVITES = 20  # on a page
 
 
-async def load_received_invites(caller: Caller, api: InternalAPI) -> list[dict[str, Any]]:
-    """Open invitations to own forms: id, sender, and the names of the forms."""
-    if caller.is_anonymous:
-        return []
-    found = await api.find(INVITES_PATH, {"limit": MAX_INVITES})
-    return [
+async def load_received_invites(caller: Caller, api: InternalAPI) -> dict[str, Any]:
+    """Open invitations to own forms: how many there are, and of the newest id, sender, and names of the forms."""
+    query = {"received": "true", "status": "pending", "limit": MAX_INVITES}
+    found = None if caller.is_anonymous else await api.find(INVITES_PATH, query)
+    if found is None:
+        return {"count": 0, "newest": []}
+    newest = [
         {
             "id": _last_part(invite["url"]),
             "sender": _last_part(invite["sender"]),
             "names": [each["asset__name"] for each in invite["transfers"] if each["status"] == "pending"],
         }
-        for invite in (found or {"results": []})["results"]
-        if invite["status"] == "pending" and invite["recipient"].endswith(user_path(caller.username))
+        for invite in found["results"]
     ]
+    return {"count": found["count"], "newest": newest}
 
 
 def _last_part(url: str) -> str:
     return url.rstrip("/").rsplit("/", 1)[1]
+
+
+def _invite_path(form: SubmittedForm) -> str:
+    return f"{INVITES_PATH}{quote(form.get('invite'), safe='')}/"
 
 
 async def offer(form: SubmittedForm, api: InternalAPI) -> FormResult:
@@ -46,7 +51,7 @@ async def offer(form: SubmittedForm, api: InternalAPI) -> FormResult:
 
 
 async def cancel(form: SubmittedForm, api: InternalAPI) -> FormResult:
-    response = await api.send("PATCH", f"{INVITES_PATH}{form.get('invite')}/", json={"status": "cancelled"})
+    response = await api.send("PATCH", _invite_path(form), json={"status": "cancelled"})
     if response.is_error:
         return FormErrors.from_response(response)
     return Redirect(form.path, Message("The invitation was cancelled."))
@@ -54,7 +59,7 @@ async def cancel(form: SubmittedForm, api: InternalAPI) -> FormResult:
 
 async def answer(form: SubmittedForm, api: InternalAPI) -> FormResult:
     status = "accepted" if form.get("answer") == "accepted" else "declined"
-    response = await api.send("PATCH", f"{INVITES_PATH}{form.get('invite')}/", json={"status": status})
+    response = await api.send("PATCH", _invite_path(form), json={"status": status})
     if response.is_error:
         return FormErrors.from_response(response)
     if status == "declined":

@@ -95,6 +95,17 @@ async def test_invitations_in_the_history_of_a_form(scene: InviteWorld) -> None:
         assert listed.json() == {"actions": sorted(actions)}
 
 
+async def test_filters_of_the_list(scene: InviteWorld) -> None:
+    await scene.answer(await scene.invite(scene.survey), "declined")
+    await scene.invite(scene.survey)
+    for by, query, count in (
+        ("omar", "", 2), ("omar", "?received=false", 2), ("omar", "?received=true", 0), ("amina", "?received=true", 2),
+        ("amina", "?received=true&status=pending", 1), ("omar", "?status=declined", 1), ("zoe", "?status=pending", 0),
+    ):  # fmt: skip
+        assert (await scene.send("GET", INVITES + query, scene.people[by])).json()["count"] == count, (by, query)
+    assert (await scene.send("GET", f"{INVITES}?status=open", scene.omar)).status_code == 400
+
+
 async def test_accepting_moves_everything_at_once(scene: InviteWorld) -> None:
     await scene.world.grant(scene.amina, scene.survey, "view_asset")
     created = await scene.offer(scene.survey, scene.block, to=f"{BASE_URL}/api/v2/users/AMINA/")

@@ -2,8 +2,9 @@
 
 import pytest
 
+from fieldgate.web.pages.ownership import MAX_INVITES
 from tests.conftest import StartService
-from tests.web.page_client import visible_text
+from tests.web.page_client import PageClient, visible_text
 from tests.web.pages.asset_world import AssetWorld
 
 FORMS, HOME, ACCOUNT = "/api/v2/assets/", "/", "/account/"
@@ -34,6 +35,43 @@ async def test_owner_offers_a_form_and_the_recipient_accepts(start: StartService
         assert (again.status_code, "no longer open" in again.text) == (400, True)
         kept = await omar.get(path)
         assert (kept.status_code, "Transfer ownership" in kept.text) == (200, False)
+
+
+async def test_old_invitation_is_not_lost_among_others(start: StartService) -> None:
+    """Neither among those that the recipient sent nor among newer ones, whose number is shown."""
+    async with start() as service:
+        world = AssetWorld(service)
+        (omar_id, omar), (amina_id, amina) = await world.user("omar"), await world.user("amina")
+
+        async def offer(owner_id: int, owner: PageClient, to: str, name: str) -> None:
+            path = await world.create(owner_id, name=name)
+            assert (await owner.submit(path, "offer", {"recipient": to})).status_code == 303
+
+        await offer(omar_id, omar, "amina", "The oldest")
+        for number in range(MAX_INVITES):
+            await offer(amina_id, amina, "omar", f"Sent {number}")
+        assert "The oldest" in (await amina.get(FORMS)).text
+        await offer(omar_id, omar, "amina", "Newer")
+        for number in range(MAX_INVITES - 1):
+            await offer(omar_id, omar, "amina", f"Newest {number}")
+        text = visible_text((await amina.get(FORMS)).text)
+        assert "1 more invitation is shown when you have answered these." in text
+        assert ("The oldest" in text, "Newer" in text) == (False, True)
+        assert f"{MAX_INVITES + 1} invitations to own forms wait" in visible_text((await amina.get(HOME)).text)
+
+
+async def test_forged_ids_of_invitations_stay_in_their_path(start: StartService) -> None:
+    async with start() as service:
+        world = AssetWorld(service)
+        omar_id, omar = await world.user("omar")
+        await world.user("amina")
+        path = await world.create(omar_id)
+        page = await omar.submit_and_follow(path, "offer", {"recipient": "amina"})
+        invite = page.text.split('name="invite" value="')[1].split('"')[0]
+        for forged in (f"%{ord(invite[0]):x}{invite[1:]}", f"x/../{invite}", f"{invite}/?"):
+            refused = await omar.submit(path, "cancel-offer", {"invite": forged})
+            assert refused.status_code == 400, forged
+        assert "amina is invited to own it." in visible_text((await omar.get(path)).text)
 
 
 @pytest.mark.parametrize("way", ["cancel", "decline"])

@@ -51,6 +51,13 @@ class OwnershipInviteRecord(msgspec.Struct, frozen=True, kw_only=True):
     transfers: Annotated[list[OwnershipTransferRecord], Meta(description="One for each asset.")]
 
 
+class InviteFilters(msgspec.Struct, frozen=True):
+    status: Annotated[InviteStatus | None, Meta(description="State of the invitations.")] = None
+    received: Annotated[bool | None, Meta(description="true: those that you received; false: those that you sent.")] = (
+        None
+    )
+
+
 class NewInviteBody(msgspec.Struct, frozen=True):
     recipient: Annotated[str, Meta(description="The new owner: URL, path or username.")]
     assets: Annotated[
@@ -72,9 +79,9 @@ class InviteAnswer(msgspec.Struct, frozen=True):
     formats=(Format.JSON,),
 )
 async def ownership_invite_list(
-    page: PageRequest, user: User, language: Language, invites: OwnershipInvites
+    page: PageRequest, user: User, query: InviteFilters, language: Language, invites: OwnershipInvites
 ) -> ListResult[OwnershipInviteRecord]:
-    count, found = await invites.list_own(user, page)
+    count, found = await invites.list_own(user, page, query.status, received=query.received)
     return ListResult(count, [_invite_record(each, language) for each in found])
 
 
