@@ -1,14 +1,16 @@
 """Databases for tests. Migrations run once for each kind of database; all others are copies of the result."""
 
+import asyncio
 import secrets
 import sqlite3
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from typing import Any
 
 import asyncpg
-from sqlalchemy import make_url
+from sqlalchemy import make_url, text
 
 from fieldgate.db import IDENTITY_TOPIC, Database
 from fieldgate.db.schema import upgrade
@@ -44,6 +46,14 @@ async def postgres_database(address: str, is_empty: bool) -> AsyncIterator[str]:
     yield own
     await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
     await connection.close()
+
+
+async def wait_for_locks(database: Database, tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Until each task is done or waits for a lock of PostgreSQL."""
+    waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    async with asyncio.timeout(30), database.read_transaction() as connection:
+        while (await connection.execute(waiting)).scalar_one() + sum(task.done() for task in tasks) < len(tasks):
+            await connection.execute(text("SELECT pg_stat_clear_snapshot()"))
 
 
 def _copy_template(content: bytes, file: Path) -> None:

@@ -5,10 +5,11 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row
+from sqlalchemy import Row, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.accounts.tables import users
 from fieldgate.assets.asset_log import asset_entry, change_entries, creation_entry
 from fieldgate.assets.authorization import allowed_permissions_of_user
 from fieldgate.assets.sharing.changes import apply_type_change
@@ -118,6 +119,9 @@ class ResultWriter:
 
     async def _check_is_new(self, connection: AsyncConnection, job: Job, form: Form) -> None:
         if not job.is_library and (job.desired_type or "survey") in TYPES_WITH_SETTINGS:
+            # Of two files at the same moment, the second one waits here, and finds the form of the first.
+            account = select(users.c.id).where(users.c.id == job.user_id)
+            await connection.execute(account.with_for_update(key_share=True))
             name = _asset_name(form, job)
             if existing := await self._assets.find_same_forms(connection, job.user_id, name, form.form_id):
                 raise FormExists(existing, form)

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import Select, select, text
+from sqlalchemy import Select, select
 
 from fieldgate.accounts.leaving import MAX_LISTED, AccountRemover, OwnsAssets
 from fieldgate.accounts.store import IssuedBy, NewUser, UsernameTaken
@@ -23,6 +23,7 @@ from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.identity import OPERATOR, WORKER, Caller, User, csrf_token
 from tests.access.permission_world import PermissionWorld, WorldAsset, WorldUser
 from tests.conftest import PASSWORD, Service, StartService
+from tests.databases import wait_for_locks
 
 ME, USERS_PATH = "/me/", "/api/v2/users/"
 INVITES = "/api/v2/project-ownership/invites/"
@@ -265,15 +266,7 @@ async def test_user_leaves_while_others_write(scene: LeavingWorld, rival: str, l
         await holder.execute(RIVALS[rival].with_for_update())
         for work in (leave, write) if leaves_first else (write, leave):
             tasks.append(asyncio.create_task(work()))
-            await _all_wait(service, tasks)
+            await wait_for_locks(service.database, tasks)
     left, written = await asyncio.gather(*(tasks if leaves_first else tasks[::-1]), return_exceptions=True)
     assert left is None or isinstance(left, OwnsAssets)
     assert written in {"purge": (1, 2)}.get(rival, (200, 404, 409))
-
-
-async def _all_wait(service: Service, tasks: list[asyncio.Task[Any]]) -> None:
-    """Until each is done or waits for a lock."""
-    waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
-    async with asyncio.timeout(30), service.database.read_transaction() as connection:
-        while (await connection.execute(waiting)).scalar_one() + sum(task.done() for task in tasks) < len(tasks):
-            await connection.execute(text("SELECT pg_stat_clear_snapshot()"))

@@ -22,8 +22,10 @@ from fieldgate.imports.store import ImportStore
 from fieldgate.imports.tables import imports
 from fieldgate.imports.worker import MAX_ATTEMPTS, ImportWorker
 from fieldgate.permissions import rules
+from fieldgate.settings import Settings
 from tests.assets.sharing.sharing_team import SharingTeam, last_segment
 from tests.conftest import Service
+from tests.databases import wait_for_locks
 from tests.imports.sandbox import failing_readers
 from tests.imports.sandbox.fork_servers import killing_fork_servers
 from tests.imports.workbooks import SURVEY, Rows, xlsx
@@ -361,6 +363,19 @@ async def test_owner_leaves_during_processing(
     assert await harness.worker.process_one()
     assert [(each.levelname, each.exc_info) for each in caplog.records] == [("WARNING", None)]
     assert not await harness.worker.process_one()
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
+async def test_of_two_equal_files_at_the_same_moment_one_is_a_question(harness: ImportHarness) -> None:
+    database = harness.service.database
+    urls = [await harness.send(xlsx(), if_exists="ask") for _ in range(2)]
+    async with database.transaction() as holder:
+        await holder.execute(select(users).with_for_update())  # until both workers want to write
+        workers = (harness.worker, ImportWorker(Settings(), database))
+        tasks = [asyncio.create_task(worker.process_one()) for worker in workers]
+        await wait_for_locks(database, tasks)
+    assert await asyncio.gather(*tasks) == [True, True]
+    assert sorted([(await harness.get(url))["status"] for url in urls]) == ["complete", "error"]
 
 
 LIMITS = runner.SandboxLimits(memory_bytes=128 * 2**20, cpu_seconds=1)
