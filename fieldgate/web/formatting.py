@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from functools import lru_cache
+from typing import Literal
 
 from babel import Locale, dates, lists, numbers, units
 
@@ -108,7 +109,8 @@ class Formatter:
         while amount >= 1000 and unit < len(_BYTE_UNITS) - 1:
             amount, unit = amount / 1000, unit + 1
         rounded = round(amount) if unit == 0 or amount >= 100 else round(amount, 1)
-        return units.format_unit(rounded, f"digital-{_BYTE_UNITS[unit]}", "short", locale=self._locale)
+        length: Literal["short", "long"] = "short" if unit else "long"  # the short form is "0 byte"
+        return units.format_unit(rounded, f"digital-{_BYTE_UNITS[unit]}", length, locale=self._locale)
 
     def list(self, names: Iterable[str]) -> str:
         """Chad, Kenya and Sudan"""

@@ -38,6 +38,11 @@ def test_colon_of_a_label() -> None:
     assert Formatter(Language.SPANISH).labelled("Palabras", "crecida") == "Palabras: crecida"
 
 
+def test_bytes() -> None:
+    formatter = Formatter(Language.ENGLISH)
+    assert [formatter.bytes(size) for size in (0, 1, 512, 1500)] == ["0 bytes", "1 byte", "512 bytes", "1.5 kB"]
+
+
 def test_comma_of_a_time() -> None:
     shown = {each.value: Formatter(each).datetime("2026-11-16T14:02:00Z") for each in Language}
     assert "16 nov. 2026, 14:02" in shown["fr"]

@@ -58,6 +58,12 @@ async def test_newest_are_listed_and_the_map_has_links(home: Service) -> None:
     assert ATTACK not in page
 
 
+@pytest.mark.parametrize("page", ["", "summary/"])
+async def test_one_emergency_is_not_many(home: Service, page: str) -> None:
+    text = visible_text((await PageClient(home).get(f"/api/v2/event/{page}?countries__in={KENYA}")).text)
+    assert "1 Emergency" in text
+
+
 async def test_anonymous_visitors_are_told_what_they_see(home: Service) -> None:
     page = (await PageClient(home).get("/")).text
     text = visible_text(page)

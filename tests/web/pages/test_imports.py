@@ -154,7 +154,9 @@ async def test_a_file_whose_form_exists_asks_before_it_makes_a_second_form(pages
             assert part in visible_text(page)
         assert "Upload the corrected file" not in page
         assert "✗ Not imported A new version?" in await pages.text(PATH)
-        chosen = re.search(r'<option value="(a\w{21})"', page)
+        home = await pages.text("/")
+        assert ("visit.xlsx ? A new version?" in home, "problem" in home) == (True, False)
+        chosen = re.search(r'<input type="radio" [^>]*name="destination" value="(a\w{21})" checked>', page)
         assert chosen
         fields = {"destination": chosen[1], **({"answer": "create"} if is_new else {})}
         assert (await pages.client.submit(asked, "answer", fields)).status_code == 303
