@@ -1,10 +1,10 @@
 """Leases of imports: a worker claims an import from the queue for a time, renews the claim, or loses it to another."""
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from sqlalchemy import BigInteger, ColumnElement, Select, TextClause, bindparam, func, or_, select, type_coerce
@@ -28,14 +28,11 @@ class LostLease(Exception):
 
 
 class Job(msgspec.Struct, frozen=True):
-    """An import claimed by a worker."""
+    """An import claimed by a worker, with its file. The first fields are as the drivers return them."""
 
     id: int
     uid: str
     user_id: int
-    user_uid: str
-    username: str
-    lease: str
     attempts: int
     name: str
     is_library: bool
@@ -44,34 +41,27 @@ class Job(msgspec.Struct, frozen=True):
     asks_if_exists: bool
     file_id: int
     filename: str
+    username: str  # this and the next three are columns of other tables
+    user_uid: str
     data: bytes
-    title: str  # of the asset, unless the form has its own
-    asset_uid: str  # of the destination, or of the asset that is created
+    destination_name: str | None
+    lease: str
+    new_asset_uid: str
 
     @property
     def user(self) -> User:
         """Who sent the file, for the log."""
         return User(id=self.user_id, username=self.username, uid=self.user_uid, credential="import")
 
+    @property
+    def title(self) -> str:
+        """That of the asset, unless the form has its own."""
+        return self.destination_name or self.name
 
-class ClaimedRow(NamedTuple):
-    """An import with its file, as the drivers return it."""
-
-    id: int
-    uid: str
-    user_id: int
-    attempts: int
-    name: str
-    is_library: int
-    desired_type: str
-    destination_uid: str | None
-    asks_if_exists: int
-    file_id: int
-    filename: str
-    username: str  # this and what follows are columns of other tables
-    data: bytes
-    asset_name: str | None  # of the destination
-    user_uid: str
+    @property
+    def asset_uid(self) -> str:
+        """That of the destination, or of the asset that is created."""
+        return self.destination_uid or self.new_asset_uid
 
 
 class ImportLeases:
@@ -92,25 +82,7 @@ class ImportLeases:
         row = None if import_id is None else await self.load_claimed(import_id)
         if row is None:  # nothing was free, or the user, and so the import, was deleted meanwhile
             return None
-        return Job(
-            id=row.id,
-            uid=row.uid,
-            user_id=row.user_id,
-            user_uid=row.user_uid,
-            username=row.username,
-            lease=lease,
-            attempts=row.attempts,
-            name=row.name,
-            is_library=bool(row.is_library),
-            desired_type=row.desired_type,
-            destination_uid=row.destination_uid,
-            asks_if_exists=bool(row.asks_if_exists),
-            file_id=row.file_id,
-            filename=row.filename,
-            data=row.data,
-            title=row.asset_name or row.name,
-            asset_uid=row.destination_uid or new_uid("a"),
-        )
+        return Job(*(*row, lease, new_uid("a")))
 
     async def renew(self, job: Job, lease_for: timedelta) -> None:
         """Extend the lease. Raise LostLease if another worker has the import."""
@@ -139,10 +111,9 @@ class ImportLeases:
                 return int(leased[0][0])
         return None
 
-    async def load_claimed(self, import_id: int) -> ClaimedRow | None:
+    async def load_claimed(self, import_id: int) -> Sequence[Any] | None:
         """Load an import with its file. On SQLite this blocks the event loop, which is the worker's own."""
-        found = await self._claimed.first(import_id=import_id)
-        return None if found is None else ClaimedRow._make(found)
+        return await self._claimed.first(import_id=import_id)
 
 
 def users_in_turn_query(database: Database) -> Select[Any]:
@@ -186,9 +157,9 @@ def _lease_oldest(database: Database) -> ReturningUpdate[Any]:
 
 
 def _claimed() -> Select[Any]:
-    own = [imports.c[name] for name in ClaimedRow._fields if name in imports.c]
+    own = [imports.c[name] for name in Job.__struct_fields__ if name in imports.c and name != "lease"]
     return (
-        select(*own, users.c.username, files.c.data, assets.c.name, users.c.uid)
+        select(*own, users.c.username, users.c.uid, files.c.data, assets.c.name)
         .join_from(imports, users, users.c.id == imports.c.user_id)
         .join(files, files.c.id == imports.c.file_id)
         .outerjoin(assets, assets.c.uid == imports.c.destination_uid)

@@ -8,8 +8,9 @@ from fieldgate.errors import Conflict, NotFound, TooManyRequests, ValidationErro
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, Routes
+from fieldgate.http.request.validation import text_limit_message
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
 from fieldgate.imports.messages import CANNOT_REPLACE_COLLECTION
@@ -188,17 +189,7 @@ def import_not_found(uid: str) -> NotFound:
 def _idempotency_key(context: HandlerContext) -> str | None:
     key = context.headers.get(b"idempotency-key", b"").decode("latin-1").strip() or None
     if key is not None and len(key) > MAX_IDEMPOTENCY_KEY_CHARS:
-        raise ValidationError(
-            {
-                "Idempotency-Key": [
-                    PluralMessage(
-                        "Enter text of at most {count} character.",
-                        "Enter text of at most {count} characters.",
-                        MAX_IDEMPOTENCY_KEY_CHARS,
-                    )
-                ]
-            }
-        )
+        raise ValidationError({"Idempotency-Key": [text_limit_message(MAX_IDEMPOTENCY_KEY_CHARS)]})
     return key
 
 

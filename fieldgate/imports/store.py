@@ -15,7 +15,7 @@ from fieldgate.db import Database, DataVersions, PreparedPage, PreparedQuery, ne
 from fieldgate.errors import Unauthorized
 from fieldgate.imports.leases import ImportLeases, Job, LostLease
 from fieldgate.imports.tables import imports
-from fieldgate.imports.upload import IdempotencyKeyReused, NewImport
+from fieldgate.imports.upload import IdempotencyKeyReused, ImportOptions, NewImport
 from fieldgate.pagination import PageRequest
 
 TOPIC = "imports"
@@ -74,11 +74,7 @@ class ImportStore:
             "user_id": user_id,
             "status": PROCESSING,
             "filename": new_import.filename,
-            "name": new_import.name,
-            "is_library": new_import.is_library,
-            "desired_type": new_import.desired_type,
-            "destination_uid": new_import.destination_uid,
-            "asks_if_exists": new_import.asks_if_exists,
+            **{name: getattr(new_import, name) for name in ImportOptions.__struct_fields__},
             "messages": {"updated": []},
             "attempts": 0,
             "retry_key": retry_key,

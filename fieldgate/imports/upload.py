@@ -12,7 +12,7 @@ import msgspec
 from fieldgate.assets.store import strip_control_characters
 from fieldgate.errors import Problem, ValidationError
 from fieldgate.http.request.body_parsing import UploadedFile, file_too_large
-from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.file_text import UTF_8, has_control_bytes, unicode_encoding
 from fieldgate.imports.schemas import ImportRequest
 
@@ -37,24 +37,6 @@ _UID = re.compile(r"a[2-9A-HJ-NP-Za-km-z]{21}")
 _EXTENSION = re.compile(r"\.(xlsx|xlsm|xls|csv|ods)$", re.IGNORECASE)
 
 
-class NewImport(msgspec.Struct, frozen=True):
-    """A file to import, with its options."""
-
-    file: UploadedFile
-    filename: str
-    name: str
-    is_library: bool
-    desired_type: str
-    destination_uid: str | None
-    asks_if_exists: bool
-    digest: bytes
-
-    @property
-    def data(self) -> bytes:
-        """The content of the file. Blocks while it is read from disk."""
-        return self.file.data
-
-
 class IdempotencyKeyReused(Problem):
     status = 422
     detail = Message("This Idempotency-Key was used with other content. Send another key for another import.")
@@ -70,6 +52,19 @@ class ImportOptions(msgspec.Struct, frozen=True):
     asks_if_exists: bool
 
 
+class NewImport(ImportOptions, frozen=True, kw_only=True):
+    """A file to import, with its options."""
+
+    file: UploadedFile
+    filename: str
+    digest: bytes
+
+    @property
+    def data(self) -> bytes:
+        """The content of the file. Blocks while it is read from disk."""
+        return self.file.data
+
+
 def parse_options(request: ImportRequest) -> ImportOptions:
     """Parse everything but the file. Raise ValidationError for invalid fields."""
     sources = [name for name in ("file", "base64Encoded", "url") if getattr(request, name)]
@@ -77,19 +72,6 @@ def parse_options(request: ImportRequest) -> ImportOptions:
         raise ValidationError({"file": [Message("Send a workbook, as file or as base64Encoded.")]})
     if len(sources) > 1:
         raise ValidationError({name: [Message("Send only one of file, base64Encoded and url.")] for name in sources})
-    name = strip_control_characters(request.name)
-    if len(name) > MAX_NAME_CHARS:
-        raise ValidationError(
-            {
-                "name": [
-                    PluralMessage(
-                        "Enter text of at most {count} character.",
-                        "Enter text of at most {count} characters.",
-                        MAX_NAME_CHARS,
-                    )
-                ]
-            }
-        )
     if request.desired_type and request.desired_type not in DESIRED_TYPES:
         raise ValidationError(
             {"desired_type": [Message("Choose one of: {choices}.", choices=", ".join(DESIRED_TYPES))]}
@@ -98,7 +80,9 @@ def parse_options(request: ImportRequest) -> ImportOptions:
         raise ValidationError({"if_exists": [Message("Choose one of: {choices}.", choices=", ".join(IF_EXISTS))]})
     destination = destination_uid(destination_field(request), request.destination.strip() or request.assetUid.strip())
     is_library = request.library == 1 or str(request.library).strip().lower() in {"true", "1", "yes"}
-    return ImportOptions(name, is_library, request.desired_type, destination, request.if_exists == ASK)
+    return ImportOptions(
+        strip_control_characters(request.name), is_library, request.desired_type, destination, request.if_exists == ASK
+    )
 
 
 def parse_upload(request: ImportRequest, max_bytes: int, fetched_file: UploadedFile | None = None) -> NewImport:
@@ -110,16 +94,8 @@ def parse_upload(request: ImportRequest, max_bytes: int, fetched_file: UploadedF
         digest = url_digest(request.url, options)
     else:
         digest = _digest(file.sha256(), msgspec.structs.replace(options, name=name))
-    return NewImport(
-        file=file,
-        filename=filename or name,
-        name=strip_extension(name),
-        is_library=options.is_library,
-        desired_type=options.desired_type,
-        destination_uid=options.destination_uid,
-        asks_if_exists=options.asks_if_exists,
-        digest=digest,
-    )
+    used = {**msgspec.structs.asdict(options), "name": strip_extension(name)}
+    return NewImport(**used, file=file, filename=filename or name, digest=digest)
 
 
 def url_digest(url: str, options: ImportOptions) -> bytes:

@@ -13,10 +13,10 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate.events.model import Id, Visibility
-from fieldgate.http.request.validation import NULL_CHARACTERS, expected_message, parse_timestamp
+from fieldgate.http.request.validation import NULL_CHARACTERS, expected_message, parse_timestamp, text_limit_message
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, LocalizedText, in_language
-from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.i18n.messages import Message
 from fieldgate.reference.reference_data import ReferenceData
 
 MAX_QUOTED_CHARS = 40  # of an invalid value in an error message
@@ -159,11 +159,7 @@ def parse_localized_text(value: Any, field: FieldContext) -> LocalizedText:
 def parse_name(value: Any, field: FieldContext) -> LocalizedText:
     names = parse_localized_text(value, field)
     if max(map(len, names.values()), default=0) > MAX_NAME_CHARS:
-        raise ValueError(
-            PluralMessage(
-                "Enter text of at most {count} character.", "Enter text of at most {count} characters.", MAX_NAME_CHARS
-            )
-        )
+        raise ValueError(text_limit_message(MAX_NAME_CHARS))
     if not any(name.strip() for name in names.values()):
         raise ValueError(REQUIRED)
     return names

@@ -239,10 +239,14 @@ def expected_message(kind: Any) -> Message:
     if kind is datetime:
         return Message("Enter a date or a time such as 2026-11-15 or 2026-11-15T08:30:00Z.")
     if length is not None:
-        return PluralMessage(
-            "Enter text of at most {count} character.", "Enter text of at most {count} characters.", length
-        )
+        return text_limit_message(length)
     return Message("Enter text.")
+
+
+def text_limit_message(length: int) -> Message:
+    return PluralMessage(
+        "Enter text of at most {count} character.", "Enter text of at most {count} characters.", length
+    )
 
 
 def possible_types(kind: Any) -> list[Any]:

@@ -2,14 +2,13 @@
 
 import asyncio
 import ssl
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from fieldgate.errors import ServiceUnavailable
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.fetch.public_addresses import IPAddress, Resolver, is_public, resolve_host, url_error
+from fieldgate.overload import Slots
 
 if TYPE_CHECKING:
     from fieldgate.imports.fetch.ssrf_guard import SafeDownloader
@@ -38,22 +37,18 @@ class URLFetcher:
 
             self._downloader = ssrf_guard.SafeDownloader(hosts, resolve, may_connect, ssl_context)
         self._timeout = timeout
-        self._slots = asyncio.Semaphore(MAX_CONCURRENT_FETCHES)
-        self._fetches = Counter[int]()  # under way, by user
+        self._slots = Slots(MAX_CONCURRENT_FETCHES, MAX_FETCHES_PER_USER, max_waiting_per_caller=0)
 
     async def fetch(self, text: str, max_bytes: int, user_id: int) -> UploadedFile:
         """Return the file at an address. Raise ValidationError if it cannot be fetched.
 
-        A slow host holds a slot for long, so a user cannot have all of them.
+        A slow host holds a slot for long, so a user cannot have all of them. Who gets none does not wait.
         """
         if self._downloader is None:
             raise url_error(Message("This service does not fetch files from other hosts. Send the file itself."))
         url = self._downloader.validate_url(text)
-        if self._slots.locked() or self._fetches[user_id] >= MAX_FETCHES_PER_USER:
-            raise ServiceUnavailable
-        self._fetches[user_id] += 1
         try:
-            async with self._slots, asyncio.timeout(self._timeout):
+            async with self._slots.slot(user_id), asyncio.timeout(self._timeout):
                 return await self._downloader.download(url, max_bytes)
         except TimeoutError:
             seconds = int(self._timeout)
@@ -64,7 +59,3 @@ class URLFetcher:
                     seconds,
                 )
             ) from None
-        finally:
-            self._fetches[user_id] -= 1
-            if not self._fetches[user_id]:
-                del self._fetches[user_id]
