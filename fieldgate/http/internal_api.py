@@ -4,7 +4,7 @@ HTML pages are clients of the API. What a page shows or changes goes through the
 validation as a request of a program; only the network and the authentication are left out.
 
     summary = await api.get("/api/v2/event/summary/", {"regions__in": "0"})
-    response = await api.send("PATCH", "/api/v2/assets/aBc/", json={"name": "New name"})
+    asset = await api.call("PATCH", "/api/v2/assets/aBc/", json={"name": "New name"})
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ class APIResponse(msgspec.Struct, frozen=True):
 
 
 class APIError(Problem):
-    """The API refused a read. A page that does not handle it becomes the error page of the same status."""
+    """The API refused a call. If a form made it, the form is shown again; otherwise it is an error page."""
 
     def __init__(self, response: APIResponse) -> None:
         detail = response.body.get("detail") if isinstance(response.body, dict) else None
@@ -74,7 +74,11 @@ class InternalAPI:
 
     async def get(self, path: str, query: Mapping[str, object] | None = None) -> Any:
         """Return the JSON of a resource; raise `APIError` if the response is an error."""
-        response = await self.send("GET", path, query=query)
+        return await self.call("GET", path, query=query)
+
+    async def call(self, method: str, path: str, *, query: Mapping[str, object] | None = None, json: Any = None) -> Any:
+        """Call an operation and return the JSON of the response; raise `APIError` if it is an error."""
+        response = await self.send(method, path, query=query, json=json)
         if response.is_error:
             raise APIError(response)
         return response.body

@@ -6,7 +6,7 @@ from fieldgate.db.one_time_keys import OneTimeKeys
 from fieldgate.errors import Forbidden, NotFound, Unauthorized
 from fieldgate.http.csrf import CSRF_FAILED
 from fieldgate.http.injection import ShownForm
-from fieldgate.http.internal_api import InternalClient
+from fieldgate.http.internal_api import APIError, InternalClient
 from fieldgate.http.page_forms import FormPost
 from fieldgate.http.request.body_parsing import BodyLimit
 from fieldgate.http.response.responses import Response
@@ -77,7 +77,10 @@ class FormDispatcher:
         # Every page has another CSRF token, so it also tells pages apart.
         if form.is_once and not await self._used.use(submitted.get(CSRF_FIELD)):
             return FormErrors({"": [translate(SENT_BEFORE, submitted.language)]})
-        return await form.handle(submitted, self._client.for_context(submitted.context))
+        try:
+            return await form.handle(submitted, self._client.for_context(submitted.context))
+        except APIError as error:
+            return FormErrors.from_response(error.response, form.fields)
 
     def _redirect(self, post: FormPost, result: Redirect) -> Response:
         context = post.context

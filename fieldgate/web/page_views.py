@@ -179,11 +179,13 @@ def _default_max_bytes(_: Settings) -> int:
 class PageForm(msgspec.Struct, frozen=True):
     """The function that handles a form, and the largest body it accepts.
 
+    If the API refuses a call, the form is shown again; `fields` are the form's names of the API's fields.
     `confirm_field` is the field with which a form is sent after its preview; without it, nothing is changed. A form
     that `is_once` is handled once for each page that shows it, also if the response, with a secret, is reloaded.
     """
 
     handle: FormHandler
+    fields: Mapping[str, str] = {}
     max_bytes: Callable[[Settings], int] = _default_max_bytes
     confirm_field: str = ""
     is_once: bool = False

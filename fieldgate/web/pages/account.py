@@ -22,10 +22,7 @@ async def create_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """The page shows the token itself once: it must not travel in a URL or a cookie."""
     days = form.get("lifetime_days")
     body = {"name": form.get("name"), "lifetime_days": int(days[:9]) if days.isascii() and days.isdigit() else days}
-    response = await api.send("POST", TOKENS_PATH, json=body)
-    if response.is_error:
-        return FormErrors.from_response(response, {"name": "name", "lifetime_days": "lifetime_days"})
-    return FormPreview({"token": response.body})
+    return FormPreview({"token": await api.call("POST", TOKENS_PATH, json=body)})
 
 
 async def revoke_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
@@ -34,9 +31,7 @@ async def revoke_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
 
 async def send_revocation(form: SubmittedForm, api: InternalAPI, list_path: str, page_path: str) -> FormResult:
     """Revoke the token of a form, and go to the page it was on."""
-    response = await api.send("DELETE", f"{list_path}{form.get('id')}/")
-    if response.is_error:
-        return FormErrors.from_response(response)
+    await api.call("DELETE", f"{list_path}{form.get('id')}/")
     if name := form.get("name"):
         message = Message("The token “{name}” was revoked. It is refused from now on.", name=name[:100])
     else:
@@ -50,10 +45,7 @@ async def change_password(form: SubmittedForm, api: InternalAPI) -> FormResult:
         text = translate(Message("The two passwords are not the same."), form.language)
         return FormErrors({"repeated": [text]})
     body = {"current_password": form.get_exact("current_password"), "new_password": new}
-    response = await api.send("POST", f"{ACCOUNT_PATH}password/", json=body)
-    if response.is_error:
-        return FormErrors.from_response(response, {name: name for name in body} | {"detail": "current_password"})
-    count = response.body["sessions_ended"]
+    count = (await api.call("POST", f"{ACCOUNT_PATH}password/", json=body))["sessions_ended"]
     message: Message = Message("Your password was changed.")
     if count:
         message = PluralMessage(
@@ -65,9 +57,7 @@ async def change_password(form: SubmittedForm, api: InternalAPI) -> FormResult:
 
 
 async def end_sessions(_: SubmittedForm, api: InternalAPI) -> FormResult:
-    response = await api.send("DELETE", SESSIONS_PATH)
-    if response.is_error:
-        return FormErrors.from_response(response)
+    await api.call("DELETE", SESSIONS_PATH)
     return Redirect(PAGE_PATH, Message("You are logged out in all other browsers."))
 
 
@@ -85,15 +75,19 @@ def deletion_errors(response: APIResponse) -> FormErrors:
     return FormErrors.from_response(without_assets, {"confirm": "confirm"}, {"owned": response.body.get("assets", [])})
 
 
+_TOKEN_FIELDS = {"name": "name", "lifetime_days": "lifetime_days"}
+_PASSWORD_FIELDS = {
+    "current_password": "current_password", "detail": "current_password", "new_password": "new_password",
+}  # fmt: skip
 PAGES: dict[str, PageView] = {
     "account_detail": PageView("accounts/own_detail.html"),
     "account_token_list": PageView("accounts/own_list.html"),
     "account_session_list": PageView("accounts/own_list.html"),
 }
 FORMS: dict[FormKey, PageForm] = {
-    ("account_page", "create-token"): PageForm(create_token, is_once=True),
+    ("account_page", "create-token"): PageForm(create_token, _TOKEN_FIELDS, is_once=True),
     ("account_page", "revoke"): PageForm(revoke_token),
-    ("account_page", "password"): PageForm(change_password),
+    ("account_page", "password"): PageForm(change_password, _PASSWORD_FIELDS),
     ("account_page", "end-sessions"): PageForm(end_sessions),
     ("account_page", "delete"): PageForm(delete_account),
 }

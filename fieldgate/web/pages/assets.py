@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fieldgate.http.internal_api import APIResponse, InternalAPI
+from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.permissions.sentences import list_names
@@ -103,49 +103,39 @@ async def _load_parent(page: Page, api: InternalAPI) -> dict[str, str] | None:
 
 async def rename(form: SubmittedForm, api: InternalAPI) -> FormResult:
     before = await api.get(form.path)
-    response = await api.send("PATCH", form.path, json={"name": form.get("name")})
-    if response.is_error:
-        return FormErrors.from_response(response, {"name": "name"})
+    renamed = await api.call("PATCH", form.path, json={"name": form.get("name")})
     undo = Undo(translate(_UNDO, form.language), form.path, "rename", {"name": before["name"]})
-    message = Message("The name is now “{name}”.", name=shown_name(response.body["name"]))
+    message = Message("The name is now “{name}”.", name=shown_name(renamed["name"]))
     return Redirect(form.path, message, undo if before["name"] else None)
 
 
 async def copy(form: SubmittedForm, api: InternalAPI) -> FormResult:
     body = {"clone_from": form.path_values["uid"], "name": form.get("name")}
-    response = await api.send("POST", ASSETS_PATH, json=body)
-    if response.is_error:
-        return FormErrors.from_response(response, {"name": "name"})
-    return _created(form, response, Message("This is the copy. Changes here do not change the original."))
+    made = await api.call("POST", ASSETS_PATH, json=body)
+    return _created(form, made, Message("This is the copy. Changes here do not change the original."))
 
 
 async def create_collection(form: SubmittedForm, api: InternalAPI) -> FormResult:
     name = form.get("name")
     if not name:
         return FormErrors({"name": [translate(Message("Enter a name for the collection."), form.language)]})
-    response = await api.send("POST", ASSETS_PATH, json={"asset_type": "collection", "name": name})
-    if response.is_error:
-        return FormErrors.from_response(response, {"name": "name"})
-    return _created(form, response, Message("The collection “{name}” was created.", name=shown_name(name)))
+    made = await api.call("POST", ASSETS_PATH, json={"asset_type": "collection", "name": name})
+    return _created(form, made, Message("The collection “{name}” was created.", name=shown_name(name)))
 
 
 async def publish(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Deploy the version that the page showed, if it is still the newest."""
     asset = await api.get(form.path)
     method, body = "PATCH" if asset["has_deployment"] else "POST", {"active": True, "version_id": form.get("version")}
-    response = await api.send(method, f"{form.path.rstrip('/')}/deployment/", json=body)
-    if response.is_error:
-        return FormErrors.from_response(response)
-    number = response.body["asset"]["deployed_versions"]["results"][0]["number"]
+    deployment = await api.call(method, f"{form.path.rstrip('/')}/deployment/", json=body)
+    number = deployment["asset"]["deployed_versions"]["results"][0]["number"]
     return Redirect(form.path, Message("Version {number} is published: people should use it.", number=number))
 
 
 async def archive(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Archive a form; with `active`, take that back."""
     active = form.get("active") == "true"
-    response = await api.send("PATCH", f"{form.path.rstrip('/')}/deployment/", json={"active": active})
-    if response.is_error:
-        return FormErrors.from_response(response)
+    await api.call("PATCH", f"{form.path.rstrip('/')}/deployment/", json={"active": active})
     if active:
         return Redirect(form.path, Message("The form is in use again."))
     undo = Undo(translate(_UNDO, form.language), form.path, "archive", {"active": "true"})
@@ -154,18 +144,14 @@ async def archive(form: SubmittedForm, api: InternalAPI) -> FormResult:
 
 async def delete(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """The first time, ask."""
-    preview = await api.send("DELETE", form.path, query={"dry_run": "true"})
-    if preview.is_error:
-        return FormErrors.from_response(preview)
+    preview = await api.call("DELETE", form.path, query={"dry_run": "true"})
     if form.get("confirm") != "yes":
-        return FormPreview({"preview": preview.body})
+        return FormPreview({"preview": preview})
     asset = await api.get(form.path)
-    response = await api.send("DELETE", form.path)
-    if response.is_error:
-        return FormErrors.from_response(response)
+    await api.call("DELETE", form.path)
     undo = Undo(translate(_UNDO, form.language), TRASH_PATH, "restore", {"uid": asset["uid"]})
-    message = _deletion_message(asset, preview.body["kept"], form.language)
-    return Redirect(ASSETS_PATH, message, undo if preview.body["trash_days"] else None)
+    message = _deletion_message(asset, preview["kept"], form.language)
+    return Redirect(ASSETS_PATH, message, undo if preview["trash_days"] else None)
 
 
 def _deletion_message(asset: Mapping[str, Any], kept: Sequence[Mapping[str, Any]], language: Language) -> Message:
@@ -184,8 +170,8 @@ def _deletion_message(asset: Mapping[str, Any], kept: Sequence[Mapping[str, Any]
     )
 
 
-def _created(form: SubmittedForm, response: APIResponse, message: Message) -> Redirect:
-    path = f"{ASSETS_PATH}{response.body['uid']}/"
+def _created(form: SubmittedForm, made: Mapping[str, Any], message: Message) -> Redirect:
+    path = f"{ASSETS_PATH}{made['uid']}/"
     undo = Undo(translate(_UNDO, form.language), path, "delete", {"confirm": "yes"})
     return Redirect(path, message, undo)
 
@@ -196,9 +182,9 @@ PAGES: dict[str, PageView] = {
     "question_list": PageView("assets/questions.html", load_question_list),
 }
 FORMS: dict[FormKey, PageForm] = {
-    ("asset_list", "create_collection"): PageForm(create_collection),
-    ("asset_detail", "rename"): PageForm(rename),
-    ("asset_detail", "copy"): PageForm(copy),
+    ("asset_list", "create_collection"): PageForm(create_collection, {"name": "name"}),
+    ("asset_detail", "rename"): PageForm(rename, {"name": "name"}),
+    ("asset_detail", "copy"): PageForm(copy, {"name": "name"}),
     ("asset_detail", "publish"): PageForm(publish),
     ("asset_detail", "archive"): PageForm(archive),
     ("asset_detail", "delete"): PageForm(delete),

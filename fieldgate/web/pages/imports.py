@@ -128,8 +128,8 @@ async def answer(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """The file is a new version of the chosen form, or a second form."""
     is_new = form.get("answer") == "create"
     body = {"if_exists": "create"} if is_new else {"destination": form.get("destination")}
-    response = await api.send("PATCH", form.path, json=body)
-    return FormErrors.from_response(response) if response.is_error else Redirect(form.path)
+    await api.call("PATCH", form.path, json=body)
+    return Redirect(form.path)
 
 
 def _check_files(files: Sequence[UploadedFile], destination: str) -> Message | None:
@@ -222,7 +222,7 @@ PAGES: dict[str, PageView] = {
     "import_detail": PageView("imports/detail.html", load_import),
 }
 FORMS: dict[FormKey, PageForm] = {
-    ("import_list", "upload"): PageForm(upload, _max_upload_bytes),
-    ("import_detail", "upload"): PageForm(upload, _max_upload_bytes),
+    ("import_list", "upload"): PageForm(upload, max_bytes=_max_upload_bytes),
+    ("import_detail", "upload"): PageForm(upload, max_bytes=_max_upload_bytes),
     ("import_detail", "answer"): PageForm(answer),
 }

@@ -6,7 +6,7 @@ from urllib.parse import quote
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import Caller
-from fieldgate.web.page_views import FormErrors, FormKey, FormResult, PageForm, PageView, Redirect, SubmittedForm
+from fieldgate.web.page_views import FormKey, FormResult, PageForm, PageView, Redirect, SubmittedForm
 from fieldgate.web.pages.form_preview import ASSETS_PATH
 
 INVITES_PATH = "/api/v2/project-ownership/invites/"
@@ -41,30 +41,23 @@ def _invite_path(form: SubmittedForm) -> str:
 async def offer(form: SubmittedForm, api: InternalAPI) -> FormResult:
     recipient = form.get("recipient")
     body = {"recipient": recipient, "assets": [form.path_values["uid"]]}
-    response = await api.send("POST", INVITES_PATH, json=body)
-    if response.is_error:
-        return FormErrors.from_response(response, {"recipient": "recipient"})
-    name = _last_part(response.body["recipient"])
+    name = _last_part((await api.call("POST", INVITES_PATH, json=body))["recipient"])
     return Redirect(
         form.path, Message("{name} is invited. Nothing changes until the invitation is accepted.", name=name)
     )
 
 
 async def cancel(form: SubmittedForm, api: InternalAPI) -> FormResult:
-    response = await api.send("PATCH", _invite_path(form), json={"status": "cancelled"})
-    if response.is_error:
-        return FormErrors.from_response(response)
+    await api.call("PATCH", _invite_path(form), json={"status": "cancelled"})
     return Redirect(form.path, Message("The invitation was cancelled."))
 
 
 async def answer(form: SubmittedForm, api: InternalAPI) -> FormResult:
     status = "accepted" if form.get("answer") == "accepted" else "declined"
-    response = await api.send("PATCH", _invite_path(form), json={"status": status})
-    if response.is_error:
-        return FormErrors.from_response(response)
+    invite = await api.call("PATCH", _invite_path(form), json={"status": status})
     if status == "declined":
         return Redirect(ASSETS_PATH, Message("You declined the invitation. Nothing was changed."))
-    moved = sum(each["status"] == "success" for each in response.body["transfers"])
+    moved = sum(each["status"] == "success" for each in invite["transfers"])
     if not moved:
         return Redirect(ASSETS_PATH, Message("Nothing was transferred: the sender no longer owns these forms."))
     message = PluralMessage("{count} form belongs to you now.", "{count} forms belong to you now.", moved)
@@ -73,7 +66,7 @@ async def answer(form: SubmittedForm, api: InternalAPI) -> FormResult:
 
 PAGES: dict[str, PageView] = {}
 FORMS: dict[FormKey, PageForm] = {
-    ("asset_detail", "offer"): PageForm(offer),
+    ("asset_detail", "offer"): PageForm(offer, {"recipient": "recipient"}),
     ("asset_detail", "cancel-offer"): PageForm(cancel),
     ("asset_list", "answer-invite"): PageForm(answer),
 }

@@ -184,11 +184,9 @@ async def remove(form: SubmittedForm, api: InternalAPI) -> FormResult:
     is_preview = form.get("do") != "remove"
     body = {"assets": [*forms], "users": [*people], "permissions": EVERYTHING}
     query = {"dry_run": "true"} if is_preview else {}
-    response = await api.send("POST", f"{REVIEW_PATH}remove/", query=query, json=body)
-    if response.is_error:
-        return FormErrors.from_response(response)
+    record = await api.call("POST", f"{REVIEW_PATH}remove/", query=query, json=body)
     if is_preview:
-        return FormPreview({"record": response.body})
+        return FormPreview({"record": record})
     return Redirect(REVIEW_PATH, Message("The access was removed."))
 
 

@@ -304,6 +304,6 @@ FORMS: dict[FormKey, PageForm] = {
     (_LIST, "leave"): PageForm(sharing_forms.leave),
     (_LIST, "restore"): PageForm(sharing_forms.restore),
     (_LIST, "restore_all"): PageForm(sharing_forms.restore_all),
-    (_LIST, "copy"): PageForm(sharing_forms.copy, confirm_field="do"),
-    (_LIST, "upload"): PageForm(sharing_forms.upload, max_table_form_bytes, confirm_field="do"),
+    (_LIST, "copy"): PageForm(sharing_forms.copy, {"clone_from": "source", "detail": "source"}, confirm_field="do"),
+    (_LIST, "upload"): PageForm(sharing_forms.upload, max_bytes=max_table_form_bytes, confirm_field="do"),
 }

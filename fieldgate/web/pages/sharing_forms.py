@@ -195,9 +195,7 @@ async def remove(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Remove a person."""
     state = await load_state(form.path_values["uid"], form.language, api)
     name = form.get("user")
-    response = await api.send("DELETE", f"{state.asset.path}bulk/", json={"username": name})
-    if response.is_error:
-        return FormErrors.from_response(response)
+    await api.call("DELETE", f"{state.asset.path}bulk/", json={"username": name})
     message = Message("Removed {name} from “{form}”.", name=sentence_name(name, form.language), form=_title(state))
     return Redirect(state.asset.path, message, _restore(name, state.find(name), state, form.language))
 
@@ -209,9 +207,7 @@ def _title(state: SharingState) -> str:
 async def leave(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """The caller leaves an asset that is shared with them."""
     state = await load_state(form.path_values["uid"], form.language, api)
-    response = await api.send("DELETE", f"{state.asset.path}bulk/", json={"username": form.caller.username})
-    if response.is_error:
-        return FormErrors.from_response(response)
+    await api.call("DELETE", f"{state.asset.path}bulk/", json={"username": form.caller.username})
     return Redirect(ASSETS_PATH, Message("You left “{form}”. It is no longer shared with you.", form=_title(state)))
 
 
@@ -228,16 +224,12 @@ async def restore(form: SubmittedForm, api: InternalAPI) -> FormResult:
     body |= {"expires_at": times[0]} if times else {}
     if filters := _decode_object(form.get("filters")):
         body["partial_permissions"] = [{"url": each, "filters": given} for each, given in filters.items()]
-    response = await api.send("PATCH", f"{state.asset.path}bulk/", json=body)
+    await api.call("PATCH", f"{state.asset.path}bulk/", json=body)
     partials = body.get("partial_permissions")
     for time in times[1:]:  # everything ends with the first; then what ends later does
-        if response.is_error:
-            break
         batch = {"assets": [state.asset.uid], "users": [name], "permissions": groups[time], "expires_at": time}
         batch |= {"partial_permissions": partials} if PARTIAL in groups[time] else {}
-        response = await api.send("POST", BATCH_ADD_PATH, json=batch)
-    if response.is_error:
-        return FormErrors.from_response(response)
+        await api.call("POST", BATCH_ADD_PATH, json=batch)
     message = Message("Undone. {name}: the same access as before.", name=sentence_name(name, form.language))
     return Redirect(state.asset.path, message)
 
@@ -272,11 +264,9 @@ async def copy(form: SubmittedForm, api: InternalAPI) -> FormResult:
         return FormErrors({"source": [translate(Message("Choose a form or a collection."), form.language)]})
     is_preview = form.get("do") != "copy"
     query = DRY_RUN if is_preview else {}
-    response = await api.send("PATCH", f"{state.asset.path}clone/", query=query, json={"clone_from": source})
-    if response.is_error:
-        return FormErrors.from_response(response, {"clone_from": "source", "detail": "source"})
+    record = await api.call("PATCH", f"{state.asset.path}clone/", query=query, json={"clone_from": source})
     if is_preview:
-        return FormPreview({"record": response.body})
+        return FormPreview({"record": record})
     message = Message("Copied. “{form}” is now shared in the same way.", form=_title(state))
     return Redirect(state.asset.path, message, _restore_all(state, form.language))
 
@@ -334,11 +324,7 @@ async def restore_all(form: SubmittedForm, api: InternalAPI) -> FormResult:
         return FormErrors(
             {"": [translate(Message("This cannot be undone any more. Nothing was changed."), form.language)]}
         )
-    response = await api.send(
-        "POST", f"{state.asset.path}bulk/", json=[item for each in before for item in each.assignments()]
-    )
-    if response.is_error:
-        return FormErrors.from_response(response)
+    await api.call("POST", f"{state.asset.path}bulk/", json=[item for each in before for item in each.assignments()])
     return Redirect(state.asset.path, Message("Undone. Everybody has the same access as before."))
 
 

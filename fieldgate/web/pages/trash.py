@@ -8,7 +8,7 @@ from urllib.parse import quote
 from fieldgate.db import now
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.messages import Message
-from fieldgate.web.page_views import FormErrors, FormKey, FormResult, Page, PageForm, PageView, Redirect, SubmittedForm
+from fieldgate.web.page_views import FormKey, FormResult, Page, PageForm, PageView, Redirect, SubmittedForm
 from fieldgate.web.pages.form_preview import ASSETS_PATH, TYPE_LABELS, labels, shown_name
 from fieldgate.web.pages.sharing_people import username
 
@@ -32,10 +32,8 @@ def _days_until(time: str) -> int:
 
 async def restore(form: SubmittedForm, api: InternalAPI) -> FormResult:
     path = f"{ASSETS_PATH}{quote(form.get('uid'), safe='')}/"
-    response = await api.send("POST", f"{path}undelete/")
-    if response.is_error:
-        return FormErrors.from_response(response)
-    return Redirect(path, Message("“{name}” is restored.", name=shown_name(response.body["name"])))
+    asset = await api.call("POST", f"{path}undelete/")
+    return Redirect(path, Message("“{name}” is restored.", name=shown_name(asset["name"])))
 
 
 PAGES: dict[str, PageView] = {"deleted_asset_list": PageView("assets/deleted.html", load_trash)}

@@ -85,10 +85,7 @@ def _count_by_label(types: Mapping[str, int], language: Language) -> list[tuple[
 async def create_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """The page shows the one-time link once."""
     body = {"username": form.get("username"), **_profile(form)}
-    response = await api.send("POST", USERS_PATH, json=body)
-    if response.is_error:
-        return FormErrors.from_response(response, {name: name for name in body})
-    return FormPreview({"user": response.body})
+    return FormPreview({"user": await api.call("POST", USERS_PATH, json=body)})
 
 
 def _profile(form: SubmittedForm) -> dict[str, Any]:
@@ -103,10 +100,7 @@ def _profile(form: SubmittedForm) -> dict[str, Any]:
 
 
 async def change_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
-    body = _profile(form)
-    response = await api.send("PATCH", _path(form), json=body)
-    if response.is_error:
-        return FormErrors.from_response(response, {name: name for name in body})
+    await api.call("PATCH", _path(form), json=_profile(form))
     return Redirect(_path(form), Message("The account of {name} was changed.", name=_username(form)))
 
 
@@ -115,15 +109,12 @@ async def revoke_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
 
 
 async def end_sessions(form: SubmittedForm, api: InternalAPI) -> FormResult:
-    response = await api.send("DELETE", f"{_path(form)}sessions/")
-    if response.is_error:
-        return FormErrors.from_response(response)
+    await api.call("DELETE", f"{_path(form)}sessions/")
     return Redirect(_path(form), Message("{name} is logged out in all browsers.", name=_username(form)))
 
 
 async def invite_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
-    response = await api.send("POST", f"{_path(form)}invitation/")
-    return FormErrors.from_response(response) if response.is_error else FormPreview({"invitation": response.body})
+    return FormPreview({"invitation": await api.call("POST", f"{_path(form)}invitation/")})
 
 
 async def disable_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
@@ -138,9 +129,7 @@ async def enable_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
 
 async def _set_active(form: SubmittedForm, api: InternalAPI, message: Message, *, is_active: bool) -> FormResult:
     path = _path(form)
-    response = await api.send("PATCH", path, json={"is_active": is_active})
-    if response.is_error:
-        return FormErrors.from_response(response)
+    await api.call("PATCH", path, json={"is_active": is_active})
     label = Message("Disable again") if is_active else Message("Enable again")
     undo = Undo(translate(label, form.language), path, "disable" if is_active else "enable")
     return Redirect(path, message, undo)
@@ -150,15 +139,13 @@ async def transfer_assets(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Show the counts first; `step` is confirm after that."""
     path, body = f"{_path(form)}transfer/", {"to": form.get("to")}
     is_confirmed = form.get("step") == "confirm"
-    response = await api.send("POST", path, json=body, query={} if is_confirmed else {"dry_run": "true"})
-    if response.is_error:
-        return FormErrors.from_response(response, {"to": "to"})
+    transfer = await api.call("POST", path, json=body, query={} if is_confirmed else {"dry_run": "true"})
     if not is_confirmed:
-        return FormPreview({"transfer": response.body})
+        return FormPreview({"transfer": transfer})
     message = PluralMessage(
         "{count} item now belongs to {name}.",
         "{count} items now belong to {name}.",
-        response.body["count"],
+        transfer["count"],
         name=body["to"],
     )
     return Redirect(_path(form), message)
@@ -181,6 +168,7 @@ def _path(form: SubmittedForm) -> str:
     return user_path(_username(form))
 
 
+_FIELDS = {name: name for name in ("username", "first_name", "last_name", "is_superuser", "is_ifrc", "countries")}
 PAGES: dict[str, PageView] = {
     "user_list": PageView("accounts/user_list.html", load_user_list),
     "user_detail": PageView("accounts/user_detail.html", load_user),
@@ -188,13 +176,13 @@ PAGES: dict[str, PageView] = {
     "user_session_list": PageView("accounts/own_list.html"),
 }
 FORMS: dict[FormKey, PageForm] = {
-    ("user_list", "create"): PageForm(create_user, is_once=True),
+    ("user_list", "create"): PageForm(create_user, _FIELDS, is_once=True),
     ("user_detail", "invite"): PageForm(invite_user, is_once=True),
-    ("user_detail", "change"): PageForm(change_user),
+    ("user_detail", "change"): PageForm(change_user, _FIELDS),
     ("user_detail", "revoke"): PageForm(revoke_token),
     ("user_detail", "end-sessions"): PageForm(end_sessions),
     ("user_detail", "disable"): PageForm(disable_user),
     ("user_detail", "enable"): PageForm(enable_user),
     ("user_detail", "delete"): PageForm(delete_user),
-    ("user_detail", "transfer"): PageForm(transfer_assets, confirm_field="step"),
+    ("user_detail", "transfer"): PageForm(transfer_assets, {"to": "to"}, confirm_field="step"),
 }

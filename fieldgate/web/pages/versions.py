@@ -6,7 +6,6 @@ from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.pagination import PageRequest
 from fieldgate.web.page_views import (
-    FormErrors,
     FormKey,
     FormResult,
     Page,
@@ -91,13 +90,11 @@ async def restore(form: SubmittedForm, api: InternalAPI) -> FormResult:
     asset_path = f"{ASSETS_PATH}{form.path_values['uid']}/"
     before = await api.get(f"{asset_path}versions/", {"limit": 1})
     version = await api.get(form.path)
-    response = await api.send("POST", f"{form.path.rstrip('/')}/restore/")
-    if response.is_error:
-        return FormErrors.from_response(response)
+    restored = await api.call("POST", f"{form.path.rstrip('/')}/restore/")
     message = Message(
         "Version {old} is the current one again, as version {new}.",
         old=version["number"],
-        new=response.body["number"],
+        new=restored["number"],
     )
     former = before["results"][0]["uid"]
     undo = Undo(translate(Message("Undo"), form.language), f"{asset_path}versions/{former}/", "restore")
