@@ -252,7 +252,7 @@ def _check_countries(data: Path | None, codes: tuple[str, ...]) -> None:
     for code in codes:
         if reference_data.country_by_iso3(code) is None:
             nearest = ", ".join(
-                f"{each.iso3} ({reference_data.country_name(Language.ENGLISH, each.id)})"
+                f"{each.iso3} ({reference_data.country_records.name(Language.ENGLISH, each.id)})"
                 for each in _nearest_countries(reference_data, code)
             )
             advice = f"The nearest are: {nearest}." if nearest else "Enter three letters such as KEN."

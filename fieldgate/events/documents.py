@@ -108,9 +108,9 @@ class TemplateRenderer:
 def _look_up(reference_data: ReferenceData, language: Language, key: bytes) -> bytes:
     kind, value = chr(key[0]), key[1:].decode()
     if kind == COUNTRIES:
-        return reference_data.countries_json(language, map(int, value.split(",")))
+        return reference_data.country_records.json_array(language, map(int, value.split(",")))
     if kind == DISASTER_TYPE:
-        return reference_data.type_json(language, int(value))
+        return reference_data.type_records.json(language, int(value))
     return msgspec.json.encode(translate(LABELS[kind][int(value)], language))
 
 
@@ -161,7 +161,7 @@ def _look_up_cells(reference_data: ReferenceData, language: Language, key: bytes
     """The cells that a placeholder stands for."""
     kind, value = chr(key[0]), key[1:].decode()
     if kind == COUNTRIES:
-        countries = _decode_countries(reference_data.countries_json(language, map(int, value.split(","))))
+        countries = _decode_countries(reference_data.country_records.json_array(language, map(int, value.split(","))))
         columns = [[getattr(each, name) for each in countries] for name in CountryFields.__struct_fields__]
         return text_cells(*map(join_values, columns))
     if kind == REGIONS:
@@ -169,7 +169,7 @@ def _look_up_cells(reference_data: ReferenceData, language: Language, key: bytes
         regions = sorted({country.region for country in known if country and country.region in REGION_NAMES})
         return text_cells(join_values(regions), join_values(translate(REGION_NAMES[id_], language) for id_ in regions))
     if kind == DISASTER_TYPE:
-        dtype = _decode_type(reference_data.type_json(language, int(value)))
+        dtype = _decode_type(reference_data.type_records.json(language, int(value)))
         original = dtype.translation_module_original_language
         return text_cells(dtype.id, dtype.name, to_plain_text(dtype.summary), original)
     return encode_cells(translate(SEVERITY_NAMES[int(value)], language))

@@ -62,9 +62,9 @@ def matching_countries(reference_data: ReferenceData, filters: CountryFilters, l
     """Return the ids of matching countries, in the requested order."""
     ids = frozenset(country.id for country in reference_data.countries.values() if _matches(country, filters))
     if filters.name:
-        ids &= reference_data.countries_with_name(filters.name)
-    ids = ids.intersection(*map(reference_data.countries_matching, filters.search.split()))
-    return _sorted_ids(ids, reference_data.countries_by_name(language), filters.ordering)
+        ids &= reference_data.country_records.with_name(filters.name)
+    ids = ids.intersection(*map(reference_data.country_records.matching, filters.search.split()))
+    return _sorted_ids(ids, reference_data.country_records.by_name(language), filters.ordering)
 
 
 def matching_types(reference_data: ReferenceData, filters: DisasterTypeFilters, language: Language) -> list[int]:
@@ -73,9 +73,9 @@ def matching_types(reference_data: ReferenceData, filters: DisasterTypeFilters, 
     if filters.id__in:
         ids &= frozenset(filters.id__in)
     if filters.name:
-        ids &= reference_data.types_with_name(filters.name)
-    ids = ids.intersection(*map(reference_data.types_matching, filters.search.split()))
-    return _sorted_ids(ids, reference_data.types_by_name(language), filters.ordering)
+        ids &= reference_data.type_records.with_name(filters.name)
+    ids = ids.intersection(*map(reference_data.type_records.matching, filters.search.split()))
+    return _sorted_ids(ids, reference_data.type_records.by_name(language), filters.ordering)
 
 
 def matching_regions(filters: RegionFilters) -> list[int]:

@@ -1,12 +1,12 @@
 """All countries and disaster types in memory: found by id, code or name, encoded once per language.
 
 reference_data = ReferenceData(countries, types)
-reference_data.countries_json(Language.FRENCH, event.countries)
+reference_data.country_records.json_array(Language.FRENCH, event.countries)
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -62,23 +62,80 @@ class _LocalizedRecord(msgspec.Struct, frozen=True):
     place: int
 
 
+Stored = TypeVar("Stored", bound=Country | DisasterType)
+
+
+class NamedRecords(Generic[Stored]):
+    """The records of one kind, by language and name. An unknown id raises KeyError: references are checked before."""
+
+    def __init__(
+        self,
+        stored: Mapping[int, Stored],
+        to_record: Callable[[Stored, Language], MiniCountry | DisasterTypeRecord],
+        orders: Mapping[str, NameOrder],
+    ) -> None:
+        """`orders` are the stored orders of names by language code."""
+        self._stored = stored
+        self._to_record = to_record
+        self._orders = orders
+        self._folded = {each.id: tuple(map(fold_text, each.names.values())) for each in stored.values()}
+        self._by_language: dict[Language, dict[int, _LocalizedRecord]] = {}
+
+    def matching(self, word: str) -> frozenset[int]:
+        """Return the ids of those whose name contains the word, in any language, ignoring case."""
+        wanted = fold_text(word)
+        return frozenset([id_ for id_, names in self._folded.items() if any(wanted in name for name in names)])
+
+    def with_name(self, name: str) -> frozenset[int]:
+        """Return the ids of those with exactly this name, in any language, ignoring case."""
+        wanted = fold_text(name)
+        return frozenset([id_ for id_, names in self._folded.items() if wanted in names])
+
+    def json(self, language: Language, id_: int) -> bytes:
+        return self._localized(language)[id_].encoded
+
+    def json_array(self, language: Language, ids: Iterable[int]) -> bytes:
+        """Return a JSON array of records, ordered by name."""
+        localized = self._localized(language)
+        found = sorted([localized[id_] for id_ in ids], key=attrgetter("place"))
+        return b"[" + b",".join([each.encoded for each in found]) + b"]"
+
+    def name(self, language: Language, id_: int) -> str:
+        return self._localized(language)[id_].name
+
+    def by_name(self, language: Language) -> list[int]:
+        """Return all ids, ordered by name."""
+        return list(self._localized(language))
+
+    def _localized(self, language: Language) -> dict[int, _LocalizedRecord]:
+        if language not in self._by_language:
+            records = {id_: self._to_record(each, language) for id_, each in self._stored.items()}
+            names = {id_: record.name for id_, record in records.items()}
+            ids = ordered_ids(names, language, self._orders.get(language.value))
+            self._by_language[language] = {
+                id_: _LocalizedRecord(encode(records[id_]), names[id_], place) for place, id_ in enumerate(ids)
+            }
+        return self._by_language[language]
+
+
 class ReferenceData:
     def __init__(
         self, countries: Iterable[Country], types: Iterable[DisasterType], orders: NameOrders | None = None
     ) -> None:
-        self._orders = orders or {}
+        by_table = {
+            table: {language: order for (name, language), order in (orders or {}).items() if name == table}
+            for table in ("countries", "disaster_types")
+        }
         self.countries: Mapping[int, Country] = {country.id: country for country in countries}
         self.types: Mapping[int, DisasterType] = {each.id: each for each in types}
+        self.country_records = NamedRecords(self.countries, _country_record, by_table["countries"])
+        self.type_records = NamedRecords(self.types, _type_record, by_table["disaster_types"])
         self._by_iso3 = {country.iso3.casefold(): country for country in self.countries.values() if country.iso3}
         regions = {country.region for country in self.countries.values()}
         self._by_region = {
             region: frozenset(country.id for country in self.countries.values() if country.region == region)
             for region in regions
         }
-        self._country_names = {country.id: _fold_names(country.names) for country in self.countries.values()}
-        self._type_names = {each.id: _fold_names(each.names) for each in self.types.values()}
-        self._countries_by_language: dict[Language, dict[int, _LocalizedRecord]] = {}
-        self._types_by_language: dict[Language, dict[int, _LocalizedRecord]] = {}
 
     def country_by_iso3(self, iso3: str) -> Country | None:
         """Return the country with a three-letter code, ignoring case."""
@@ -87,96 +144,14 @@ class ReferenceData:
     def countries_in_region(self, region: int) -> frozenset[int]:
         return self._by_region.get(region, frozenset())
 
-    def countries_matching(self, word: str) -> frozenset[int]:
-        """Return the countries whose name contains the word, in any language, ignoring case."""
-        return _ids_containing(self._country_names, word)
-
-    def countries_with_name(self, name: str) -> frozenset[int]:
-        """Return the countries with exactly this name, in any language, ignoring case."""
-        return _ids_with_name(self._country_names, name)
-
-    def types_with_name(self, name: str) -> frozenset[int]:
-        """Return the disaster types with exactly this name, in any language, ignoring case."""
-        return _ids_with_name(self._type_names, name)
-
-    def types_matching(self, word: str) -> frozenset[int]:
-        """Return the disaster types whose name contains the word, in any language, ignoring case."""
-        return _ids_containing(self._type_names, word)
-
-    # In one language. An unknown id raises KeyError: references are checked when they are written.
-
-    def country_json(self, language: Language, id_: int) -> bytes:
-        return self._localized_countries(language)[id_].encoded
-
     def full_country_json(self, language: Language, id_: int) -> bytes:
         """Return the record that lists of countries have, with more fields than countries in events."""
         return encode(_full_country_record(self.countries[id_], language))
-
-    def countries_json(self, language: Language, ids: Iterable[int]) -> bytes:
-        """Return a JSON array of countries, ordered by name."""
-        localized = self._localized_countries(language)
-        found = sorted([localized[id_] for id_ in ids], key=attrgetter("place"))
-        return b"[" + b",".join([each.encoded for each in found]) + b"]"
-
-    def type_json(self, language: Language, id_: int) -> bytes:
-        return self._localized_types(language)[id_].encoded
-
-    def country_name(self, language: Language, id_: int) -> str:
-        return self._localized_countries(language)[id_].name
-
-    def type_name(self, language: Language, id_: int) -> str:
-        return self._localized_types(language)[id_].name
-
-    def countries_by_name(self, language: Language) -> list[int]:
-        """Return all ids, ordered by name."""
-        return list(self._localized_countries(language))
-
-    def types_by_name(self, language: Language) -> list[int]:
-        """Return all ids, ordered by name."""
-        return list(self._localized_types(language))
-
-    def _localized_countries(self, language: Language) -> dict[int, _LocalizedRecord]:
-        if language not in self._countries_by_language:
-            records = [_country_record(country, language) for country in self.countries.values()]
-            self._countries_by_language[language] = _localize_records(
-                records, language, self._orders.get(("countries", language.value))
-            )
-        return self._countries_by_language[language]
-
-    def _localized_types(self, language: Language) -> dict[int, _LocalizedRecord]:
-        if language not in self._types_by_language:
-            records = [_type_record(each, language) for each in self.types.values()]
-            self._types_by_language[language] = _localize_records(
-                records, language, self._orders.get(("disaster_types", language.value))
-            )
-        return self._types_by_language[language]
 
 
 def fold_text(text: str) -> str:
     """What words are compared by: keyboards have no ’, and nobody minds the case."""
     return text.casefold().replace("’", "'")
-
-
-def _localize_records(
-    records: Iterable[MiniCountry | DisasterTypeRecord], language: Language, stored: NameOrder | None
-) -> dict[int, _LocalizedRecord]:
-    by_id = {record.id: record for record in records}
-    ids = ordered_ids({record.id: record.name for record in by_id.values()}, language, stored)
-    return {id_: _LocalizedRecord(encode(by_id[id_]), by_id[id_].name, place) for place, id_ in enumerate(ids)}
-
-
-def _fold_names(names: LocalizedText) -> tuple[str, ...]:
-    return tuple([fold_text(name) for name in names.values()])
-
-
-def _ids_containing(names: Mapping[int, tuple[str, ...]], word: str) -> frozenset[int]:
-    wanted = fold_text(word)
-    return frozenset([number for number, own in names.items() if any(wanted in name for name in own)])
-
-
-def _ids_with_name(names: Mapping[int, tuple[str, ...]], name: str) -> frozenset[int]:
-    wanted = fold_text(name)
-    return frozenset([number for number, own in names.items() if wanted in own])
 
 
 def _country_record(country: Country, language: Language) -> MiniCountry:

@@ -37,7 +37,7 @@ async def country_list(
 ) -> ListResult[CountryRecord]:
     reference_data = await store.current()
     found = matching_countries(reference_data, query, language)
-    to_json = reference_data.country_json if query.mini else reference_data.full_country_json
+    to_json = reference_data.country_records.json if query.mini else reference_data.full_country_json
     return ListResult(len(found), [msgspec.Raw(to_json(language, number)) for number in _page_ids(page, found)])
 
 
@@ -94,7 +94,8 @@ async def disaster_type_list(
     reference_data = await store.current()
     found = matching_types(reference_data, query, language)
     return ListResult(
-        len(found), [msgspec.Raw(reference_data.type_json(language, number)) for number in _page_ids(page, found)]
+        len(found),
+        [msgspec.Raw(reference_data.type_records.json(language, number)) for number in _page_ids(page, found)],
     )
 
 
@@ -109,7 +110,7 @@ async def disaster_type_detail(id: str, language: Language, store: ReferenceStor
     number = parse_integer(id)
     if number is None or number not in reference_data.types:
         raise NotFound(Message("There is no disaster type {id}.", id=id[:50]))
-    return msgspec.Raw(reference_data.type_json(language, number))
+    return msgspec.Raw(reference_data.type_records.json(language, number))
 
 
 def _page_ids(page: PageRequest, ids: Sequence[int]) -> Sequence[int]:

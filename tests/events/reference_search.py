@@ -121,7 +121,7 @@ def _sort_key(event: Event, field: str, language: Language, reference_data: Refe
     if field == "dtype":
         if event.dtype is None:
             return None
-        return reference_data.types_by_name(language).index(event.dtype)
+        return reference_data.type_records.by_name(language).index(event.dtype)
     if field in ("name", "summary"):
         text = in_language(getattr(event, field), language, event.original_language)
         return collation_key(text, language) if text else None

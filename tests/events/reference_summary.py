@@ -37,12 +37,12 @@ def group(events: Iterable[Event], keys: Callable[[Event], Iterable[Any]]) -> li
 
 def by_country(events: Iterable[Event], reference_data: ReferenceData, language: Language) -> list[Group]:
     groups = group(events, lambda event: event.countries)
-    return _most_first(groups, reference_data.countries_by_name(language))
+    return _most_first(groups, reference_data.country_records.by_name(language))
 
 
 def by_type(events: Iterable[Event], reference_data: ReferenceData, language: Language) -> list[Group]:
     groups = group(events, lambda event: () if event.dtype is None else (event.dtype,))
-    return _most_first(groups, reference_data.types_by_name(language))
+    return _most_first(groups, reference_data.type_records.by_name(language))
 
 
 def by_region(events: Iterable[Event], reference_data: ReferenceData) -> list[Group]:

@@ -47,7 +47,7 @@ def test_rendered_templates_are_valid_records(events: list[Event]) -> None:
                 if not scope.can_see_contacts:
                     assert people == []
                 assert [country.id for country in record.countries] == sorted(
-                    event.countries, key=lambda number: (DIRECTORY.country_name(language, number), number)
+                    event.countries, key=lambda number: (DIRECTORY.country_records.name(language, number), number)
                 )
 
 

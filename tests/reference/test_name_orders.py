@@ -26,7 +26,8 @@ def store(database: Database) -> ReferenceStore:
 
 def _by_collation(data: ReferenceData, language: Language) -> Sequence[int]:
     return sorted(
-        data.countries, key=lambda number: (collation_key(data.country_name(language, number), language), number)
+        data.countries,
+        key=lambda number: (collation_key(data.country_records.name(language, number), language), number),
     )
 
 
@@ -53,8 +54,8 @@ async def test_names_without_a_stored_order_are_ordered(database: Database, stor
     async with database.transaction() as connection:
         await connection.execute(update(countries).where(countries.c.id == 14).values(names={"en": "Zz"}))
     data = (await store.reload())[1]
-    assert data.countries_by_name(Language.ENGLISH)[-1] == 14
+    assert data.country_records.by_name(Language.ENGLISH)[-1] == 14
     async with database.transaction() as connection:
         await connection.execute(delete(name_orders))
     data = (await store.reload())[1]
-    assert data.countries_by_name(Language.FRENCH) == _by_collation(data, Language.FRENCH)
+    assert data.country_records.by_name(Language.FRENCH) == _by_collation(data, Language.FRENCH)

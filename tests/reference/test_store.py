@@ -48,16 +48,16 @@ async def test_migration_inserts_disaster_types(store: ReferenceStore) -> None:
     directory = await store.current()
     numbers = [1, 2, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15, 19, 20, 21, 23, 24, 27, 54, 57, 62, 66, 67, 68]
     assert list(directory.types) == numbers
-    assert directory.type_name(Language.ENGLISH, 27) == "Pluvial/Flash Flood"
-    assert directory.type_name(Language.FRENCH, 2) == "Séisme"
+    assert directory.type_records.name(Language.ENGLISH, 27) == "Pluvial/Flash Flood"
+    assert directory.type_records.name(Language.FRENCH, 2) == "Séisme"
 
 
 async def test_names_are_unique_in_every_language(store: ReferenceStore) -> None:
     directory = await store.current()
     for language in Language:
         for names in (
-            [directory.country_name(language, number) for number in directory.countries],
-            [directory.type_name(language, number) for number in directory.types],
+            [directory.country_records.name(language, number) for number in directory.countries],
+            [directory.type_records.name(language, number) for number in directory.types],
         ):
             assert all(names)
             assert len(set(names)) == len(names), language
@@ -68,7 +68,7 @@ async def test_another_process_sees_a_change(database_url: str, database: Databa
     there = ReferenceStore(other, DataVersions(other))
     assert (await there.current()).countries.get(900) is None
     await _put(database, store, Country(id=900, names={"en": "Newland"}))
-    assert (await there.current()).country_name(Language.ARABIC, 900) == "Newland"
+    assert (await there.current()).country_records.name(Language.ARABIC, 900) == "Newland"
     await other.close()
 
 

@@ -76,7 +76,7 @@ class _EventGenerator:
         profiles = {id_: profile for id_, profile in DISASTER_PROFILES.items() if id_ in reference_data.types}
         self._type_choices = weighted({id_: profile.weight for id_, profile in profiles.items()})
         self._type_names = {
-            id_: text_tuple(reference_data.type_name(Language(code), id_) for code in LANGUAGE_CODES)
+            id_: text_tuple(reference_data.type_records.name(Language(code), id_) for code in LANGUAGE_CODES)
             for id_ in profiles
         }
         self._month_names = _month_names()

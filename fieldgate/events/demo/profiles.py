@@ -88,7 +88,9 @@ def demo_countries(reference_data: ReferenceData) -> dict[int, DemoCountry]:
             iso=country.iso or "",
             iso3=country.iso3 or "",
             language_index=_language_index(country.iso3 or ""),
-            names=text_tuple(reference_data.country_name(Language(code), country.id) for code in LANGUAGE_CODES),
+            names=text_tuple(
+                reference_data.country_records.name(Language(code), country.id) for code in LANGUAGE_CODES
+            ),
             weight=REGION_WEIGHTS.get(country.region or 0, 1)
             * (4 if (country.iso3 or "") in DISASTER_PRONE_COUNTRIES else 1),
             neighbour_ids=tuple(

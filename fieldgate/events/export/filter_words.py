@@ -31,8 +31,8 @@ def filter_words(filters: EventFilters, reference_data: ReferenceData, language:
 
     words = [
         *_names(filters.regions__in, REGION_NAMES, region_name),
-        *_names(country_ids, reference_data.countries, lambda id_: reference_data.country_name(language, id_)),
-        *_names(type_ids, reference_data.types, lambda id_: reference_data.type_name(language, id_)),
+        *_names(country_ids, reference_data.countries, lambda id_: reference_data.country_records.name(language, id_)),
+        *_names(type_ids, reference_data.types, lambda id_: reference_data.type_records.name(language, id_)),
         *_names(levels, (0, 1, 2), lambda level: translate(SEVERITY_NAMES[level], language)),
     ]
     since = filters.disaster_start_date__gte or filters.disaster_start_date__gt

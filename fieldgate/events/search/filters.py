@@ -274,8 +274,8 @@ async def _by_search(context: SqlFilterContext, search: str) -> BitMap:
     sets = []
     for word in search_words(search):
         named = await context.matching(words.c.names.contains(fold_text(word), autoescape=True))
-        about = [COUNTRY.word(country) for country in reference_data.countries_matching(word)]
-        about += [DISASTER_TYPE.word(kind) for kind in reference_data.types_matching(word)]
+        about = [COUNTRY.word(country) for country in reference_data.country_records.matching(word)]
+        about += [DISASTER_TYPE.word(kind) for kind in reference_data.type_records.matching(word)]
         sets.append(named | index.with_any_facet(*about))
     return intersection(sets) if sets else index.live_positions
 

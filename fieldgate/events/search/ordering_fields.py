@@ -50,7 +50,9 @@ ORDERINGS: dict[str, Ordering] = {
     "disaster_start_date": ColumnOrdering("starts"),
     "created_at": ColumnOrdering("created"),
     "updated_at": ColumnOrdering("updated"),
-    "dtype": FacetOrdering(DISASTER_TYPE, lambda reference_data, language: reference_data.types_by_name(language)),
+    "dtype": FacetOrdering(
+        DISASTER_TYPE, lambda reference_data, language: reference_data.type_records.by_name(language)
+    ),
     "name": SourceOrdering(lambda fields, language: _text_key(fields.name, fields, language)),
     "summary": SourceOrdering(lambda fields, language: _text_key(fields.summary, fields, language)),
     "num_affected": SourceOrdering(lambda fields, _: fields.num_affected),

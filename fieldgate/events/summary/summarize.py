@@ -92,7 +92,7 @@ class _Summarizer:
         return interval, entries if len(entries) <= MAX_FILLED_PERIODS else [entry for entry in entries if entry.count]
 
     def countries(self) -> list[CountrySummary]:
-        by_name = self._reference_data.countries_by_name(self._language)
+        by_name = self._reference_data.country_records.by_name(self._language)
         return _most_events_first(
             CountrySummary(
                 **self.figures(events),
@@ -100,7 +100,7 @@ class _Summarizer:
                 iso=self._reference_data.countries[id_].iso,
                 iso3=self._reference_data.countries[id_].iso3,
                 region=self._reference_data.countries[id_].region,
-                name=self._reference_data.country_name(self._language, id_),
+                name=self._reference_data.country_records.name(self._language, id_),
                 query=self._queries.country(id_),
             )
             for id_, events in self._selected((id_, self._with(COUNTRY, id_)) for id_ in by_name)
@@ -119,12 +119,12 @@ class _Summarizer:
         ]
 
     def types(self) -> list[DisasterTypeSummary]:
-        by_name = self._reference_data.types_by_name(self._language)
+        by_name = self._reference_data.type_records.by_name(self._language)
         return _most_events_first(
             DisasterTypeSummary(
                 **self.figures(events),
                 id=id_,
-                name=self._reference_data.type_name(self._language, id_),
+                name=self._reference_data.type_records.name(self._language, id_),
                 query=self._queries.disaster_type(id_),
             )
             for id_, events in self._selected((id_, self._with(DISASTER_TYPE, id_)) for id_ in by_name)

@@ -3,14 +3,14 @@
 A server shows a text in every language. Where it has no translation, it falls back: Fieldgate to the original language,
 IFRC GO to the first of English, French, Spanish and Arabic. The texts alone do not always tell which of them are
 translations: if a Spanish original is shown in French in all other languages, then the English text may be missing, or
-the French one. `without_repeated_original` therefore drops only texts that Fieldgate's own fallback shows again.
+the French one. So only texts are dropped that Fieldgate's own fallback shows again.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, LocalizedText
+from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, without_fallbacks
 
 Record = Mapping[str, Any]
 
@@ -34,18 +34,6 @@ def merge_translations(records: Mapping[Language, Record]) -> dict[str, Any]:
     return merged
 
 
-def without_repeated_original(shown: Mapping[str, str | None], original: str) -> LocalizedText:
-    """Return the fewest texts with which readers of every language get what the server showed them.
-
-    Readers without a text in their language get the original (`in_language`). So the original is kept, and each text
-    that differs from it. A translation that differs from the original is never lost, and no text is invented.
-    """
-    codes = dict.fromkeys((original, *FALLBACK_LANGUAGES, *shown))
-    return {
-        code: text for code in codes if (text := shown.get(code)) and (code == original or text != shown.get(original))
-    }
-
-
 def _merge_record(by_language: Mapping[str, Record], names: Sequence[str]) -> dict[str, Any]:
     """Merge one record. Fields that are not texts are the same in all languages."""
     record = dict(next(iter(by_language.values())))
@@ -56,7 +44,7 @@ def _merge_record(by_language: Mapping[str, Record], names: Sequence[str]) -> di
             text is None or isinstance(text, str) for text in texts_by_code.values()
         ):
             written_in = original if original in FALLBACK_LANGUAGES else "en"
-            record[name] = without_repeated_original(texts_by_code, written_in)
+            record[name] = without_fallbacks(texts_by_code, written_in)
     return record
 
 

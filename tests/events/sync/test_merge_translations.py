@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.events.sync.merge_translations import without_repeated_original
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.localized_text import in_language
+from fieldgate.i18n.localized_text import in_language, without_fallbacks
 
 CODES = tuple(language.value for language in Language)
 # Few texts, so that equal ones are common; an empty text is a missing one.
@@ -31,7 +30,7 @@ def shown_by_fieldgate(texts: Mapping[str, str], original: str) -> dict[str, str
 @given(texts_by_language, codes, st.booleans())
 def test_readers_get_the_texts_of_the_source(texts: dict[str, str], original: str, is_fieldgate: bool) -> None:
     shown = shown_by_fieldgate(texts, original) if is_fieldgate else shown_by_live_system(texts)
-    stored = without_repeated_original(shown, original)
+    stored = without_fallbacks(shown, original)
     assert shown_by_fieldgate(stored, original) == shown
     for code, text in texts.items():
         if text and text != shown[original]:
