@@ -27,7 +27,7 @@ class BoundedCache(Generic[Key, Value]):
         self._max_size = max_size
         # One large entry must not evict most of the others.
         self._max_entry_size = max(1, max_size // 2)
-        self._used_size = 0
+        self.used_size = 0  # of all entries
         self._values: OrderedDict[Key, Value] = OrderedDict()
         self._sizes: dict[Key, int] = {}  # only sizes other than 1
 
@@ -47,20 +47,15 @@ class BoundedCache(Generic[Key, Value]):
         self._values[key] = value
         if size != 1:
             self._sizes[key] = size
-        self._used_size += size
-        while self._used_size > self._max_size:
+        self.used_size += size
+        while self.used_size > self._max_size:
             evicted, _ = self._values.popitem(last=False)
-            self._used_size -= self._sizes.pop(evicted, 1)
+            self.used_size -= self._sizes.pop(evicted, 1)
 
     def discard(self, key: Key) -> None:
         """Remove an entry if it is there."""
         if self._values.pop(key, None) is not None:
-            self._used_size -= self._sizes.pop(key, 1)
-
-    @property
-    def used_size(self) -> int:
-        """Total size of all entries."""
-        return self._used_size
+            self.used_size -= self._sizes.pop(key, 1)
 
     def __len__(self) -> int:
         return len(self._values)

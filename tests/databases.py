@@ -28,7 +28,7 @@ async def prepare_database(database: Database) -> None:
 
 def address_of(database: Database) -> str:
     """The URL that opens the database again."""
-    return f"sqlite:///{database.url.database}" if database.is_sqlite else database.postgres_dsn
+    return f"sqlite:///{database.url.database}" if database.is_sqlite else database.postgres_url.text
 
 
 @asynccontextmanager

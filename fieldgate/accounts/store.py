@@ -190,13 +190,6 @@ class AccountStore:
         async with self._database.read_transaction() as connection:
             return (await connection.execute(query.order_by(users.c.username_key))).all()
 
-    async def disable_user(self, username: str, *, by: Caller = OPERATOR) -> None:
-        """Disable an account, and revoke its tokens and sessions for good."""
-        async with self._database.transaction() as connection:
-            user = await self._update_in(connection, username, disabled_at=now())
-            await revoke_tokens(connection, user.id)
-            await write_log(connection, by, user_entry("disable", user))
-
     async def enable_user(self, username: str, *, by: Caller = OPERATOR) -> None:
         async with self._database.transaction() as connection:
             user = await self._update_in(connection, username, disabled_at=None)

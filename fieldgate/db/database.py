@@ -74,7 +74,7 @@ class Database:
         else:
             # The engine opens no connections of its own: it cannot read URLs with several hosts.
             options = {"pool_pre_ping": True, "pool_timeout": CONNECT_TIMEOUT}
-            self._postgres_url = PostgresURL.parse(database_url)
+            self.postgres_url = PostgresURL.parse(database_url)
             self._command_timeout = command_timeout
         # Errors are logged, and parameters of a failing statement can be secret.
         self._engine = create_async_engine(self.url, hide_parameters=True, **options)
@@ -250,7 +250,7 @@ class Database:
         from fieldgate.db.postgres_connections import open_connection
 
         connection = await open_connection(
-            self._postgres_url.text, is_pooled=self.is_pooled, command_timeout=self._command_timeout
+            self.postgres_url.text, is_pooled=self.is_pooled, command_timeout=self._command_timeout
         )
         try:
             self.identity.check(await _postgres_identity(connection))
@@ -265,16 +265,11 @@ class Database:
         return dialect.dbapi.connect(async_creator_fn=self.connect, prepared_statement_cache_size=size)
 
     @property
-    def postgres_dsn(self) -> str:
-        """The URL in the form that PostgreSQL's own tools use."""
-        return self._postgres_url.text
-
-    @property
     def address(self) -> str:
         """For messages: the path of an SQLite file, or the URL of a PostgreSQL database without its password."""
         if self.is_sqlite:
             return str(Path(str(self.url.database)).absolute())
-        return self._postgres_url.address
+        return self.postgres_url.address
 
     async def close(self) -> None:
         if self._group_committer is not None:

@@ -228,14 +228,9 @@ class RecordCache:
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._used_bytes = 0
+        self.used_bytes = 0
         # Variants are in LRU order, records in FIFO order: moving each of fifty records takes as long as finding them.
         self._variants: OrderedDict[Hashable, OrderedDict[int, bytes]] = OrderedDict()
-
-    @property
-    def used_bytes(self) -> int:
-        """Bytes in use."""
-        return self._used_bytes
 
     def get(self, variant: Hashable, ids: Sequence[int]) -> list[bytes | None]:
         """The records of these ids, None for those not cached."""
@@ -250,12 +245,12 @@ class RecordCache:
         records_by_id = self._variants.setdefault(variant, OrderedDict())
         self._variants.move_to_end(variant)
         for number, record in records.items():
-            self._used_bytes += _entry_bytes(record) - _entry_bytes(records_by_id.get(number))
+            self.used_bytes += _entry_bytes(record) - _entry_bytes(records_by_id.get(number))
             records_by_id[number] = record
-        while self._used_bytes > self._max_bytes:
+        while self.used_bytes > self._max_bytes:
             oldest = next(iter(self._variants.values()))
             if oldest:
-                self._used_bytes -= _entry_bytes(oldest.popitem(last=False)[1])
+                self.used_bytes -= _entry_bytes(oldest.popitem(last=False)[1])
             else:
                 self._variants.popitem(last=False)
 
@@ -263,11 +258,11 @@ class RecordCache:
         """Move all but the changed records to a cache for the next state. This one is empty then, and stays so:
         readers of the earlier state must not add to the later one."""
         following = RecordCache(self._max_bytes)
-        following._used_bytes, following._variants = self._used_bytes, self._variants
-        self._max_bytes, self._used_bytes, self._variants = 0, 0, OrderedDict()
+        following.used_bytes, following._variants = self.used_bytes, self._variants
+        self._max_bytes, self.used_bytes, self._variants = 0, 0, OrderedDict()
         for variant, records_by_id in list(following._variants.items()):
             for number in records_by_id.keys() & changed_ids:
-                following._used_bytes -= _entry_bytes(records_by_id.pop(number))
+                following.used_bytes -= _entry_bytes(records_by_id.pop(number))
             if not records_by_id:
                 del following._variants[variant]
         return following

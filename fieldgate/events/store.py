@@ -83,11 +83,6 @@ class EventStore:
         async with self.writer() as writing:
             return await writing.upsert(new, is_demo=is_demo)
 
-    async def delete(self, ids: Sequence[int]) -> int:
-        """Delete events and record the deletions. Returns how many there were."""
-        async with self.writer() as writing:
-            return await writing.delete(ids)
-
     async def delete_demo(self) -> int:
         """Delete the demo events, without recording the deletions."""
         async with self._database.transaction() as connection:
@@ -193,10 +188,6 @@ class EventStore:
         else:
             row = await self._by_id.first(id=key) if key < 2**63 else None
         return None if row is None else StoredEvent(unpack(row[0]), row[1])
-
-    async def by_id(self, id_: int) -> Event | None:
-        found = await self.find(id_)
-        return None if found is None else found.event
 
     async def list_deleted(self, since: datetime | None, scope: ViewerScope, page: PageRequest) -> RowPage:
         """Events a caller could see in lists and no longer can, oldest deletion first."""

@@ -20,6 +20,7 @@ from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
 from fieldgate.permissions.rules import RuleOutcome
 from fieldgate.permissions.submission_filters import Filters
+from tests.accounts.disabled_users import disable_user
 from tests.conftest import Service
 
 SAMPLE_FILTERS: Filters = {"view_submissions": ({"_submitted_by": "amina"},)}
@@ -65,7 +66,7 @@ class PermissionWorld:
         return created
 
     async def disable(self, user: WorldUser) -> None:
-        await self.service.store.disable_user(user.username)
+        await disable_user(self.service.store, user.username)
         user.is_disabled = True
 
     async def enable(self, user: WorldUser) -> None:

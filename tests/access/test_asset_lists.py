@@ -16,6 +16,7 @@ from fieldgate.identity import ANONYMOUS, Caller, User
 from fieldgate.pagination import PageRequest
 from tests.access.permission_world import PermissionWorld, WorldAsset, WorldUser, generate_world, random_step
 from tests.access.test_visibility_sql import PATH, how_shared, is_in_list
+from tests.accounts.disabled_users import disable_user
 from tests.conftest import StartService, nightly_only
 
 EVERYTHING = PageRequest(1000)
@@ -140,7 +141,7 @@ async def test_lists_follow_other_processes_at_once(start: StartService, databas
         assert await listed() == ["another", "survey 2", "survey 3"]
         await write("DELETE", deleted.path)
         assert await listed() == ["another", "survey 3"]
-        await one.store.disable_user(of_leaver.owner.username)
+        await disable_user(one.store, of_leaver.owner.username)
         assert await listed() == ["another"]
         await one.store.enable_user(of_leaver.owner.username)
         assert await listed() == ["another", "survey 3"]

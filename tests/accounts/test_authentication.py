@@ -12,6 +12,7 @@ from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.accounts.tables import login_attempts
 from fieldgate.db import Database, DataVersions
 from fieldgate.errors import Problem, TooManyRequests, Unauthorized
+from tests.accounts.disabled_users import disable_user
 from tests.conftest import FAST_HASHER, PASSWORD
 
 pytestmark = pytest.mark.usefixtures("long_throttle_waits")
@@ -57,7 +58,7 @@ async def test_every_failure_costs_one_verification(
 ) -> None:
     await create_user(store, "amina")
     await create_user(store, "disabled")
-    await store.disable_user("disabled")
+    await disable_user(store, "disabled")
     for username, password in (("amina", "wrong"), ("nobody", PASSWORD), ("disabled", PASSWORD)):
         before = passwords.checks
         with pytest.raises(Unauthorized, match="incorrect"):
@@ -75,7 +76,7 @@ async def test_correct_password_is_verified_once_and_the_cache_is_never_stale(
     await store.set_password("amina", passwords.hash("another"))
     with pytest.raises(Unauthorized):
         await authenticator.by_password("amina", PASSWORD, ADDRESS)
-    await store.disable_user("amina")
+    await disable_user(store, "amina")
     with pytest.raises(Unauthorized):
         await authenticator.by_password("amina", "another", ADDRESS)
 

@@ -11,6 +11,7 @@ from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser, hash_token
 from fieldgate.accounts.tables import invitations, users
 from fieldgate.db import Database, DataVersions, now
 from fieldgate.identity import AuthMethod, User
+from tests.accounts.disabled_users import disable_user
 
 
 class Accounts:
@@ -84,7 +85,7 @@ async def test_what_makes_a_link_invalid(accounts: Accounts, event: str) -> None
     if event == "a newer link":
         assert await accounts.create() != secret
     elif event == "disabling":
-        await accounts.store.disable_user("amina")
+        await disable_user(accounts.store, "amina")
         assert await accounts.links.create(accounts.user_id, User(id=accounts.root_id)) is None
         await accounts.store.enable_user("amina")
     elif event == "a new password":

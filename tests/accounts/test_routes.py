@@ -11,6 +11,7 @@ from fieldgate.accounts.store import IssuedBy, NewUser
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.identity import csrf_token
 from fieldgate.settings import LOOPBACK
+from tests.accounts.disabled_users import disable_user
 from tests.conftest import FAST_HASHER, PASSWORD, Service, StartService
 
 LIST = "/api/v2/permissions/"
@@ -110,7 +111,7 @@ async def test_revoked_token_and_disabled_user_are_refused_at_once(service: Serv
     await service.store.revoke_by_value(gone)
     assert not await is_accepted(service, gone)
     assert await is_accepted(service, kept)
-    await service.store.disable_user(username)
+    await disable_user(service.store, username)
     assert not await is_accepted(service, kept)
     assert (await service.client.get(LIST, auth=basic(username))).status_code == 401
 

@@ -20,6 +20,7 @@ from fieldgate.accounts.tables import tokens, users
 from fieldgate.db import Database, DataVersions, now
 from fieldgate.errors import Unauthorized
 from fieldgate.identity import AuthMethod
+from tests.accounts.disabled_users import disable_user
 
 
 @pytest.fixture
@@ -161,7 +162,7 @@ async def test_new_password_ends_sessions_and_account_can_be_enabled_again(store
     await store.set_password("amina", "y")
     assert await store.find_token_holder(session, AuthMethod.SESSION) is None
     assert await store.find_token_holder(token, AuthMethod.TOKEN) is not None
-    await store.disable_user("amina")
+    await disable_user(store, "amina")
     await store.enable_user("amina")
     assert await store.find_token_holder(token, AuthMethod.TOKEN) is None, "revoked for good"
     token = await store.issue_token(user_id, IssuedBy.COMMAND, None)
@@ -174,7 +175,7 @@ async def test_new_password_ends_sessions_and_account_can_be_enabled_again(store
 async def test_no_token_for_a_user_who_was_disabled_meanwhile(store: AccountStore, issued_by: IssuedBy) -> None:
     """Passwords take time to check. A token that is created after the account was disabled would not be revoked."""
     user_id = await create_user(store)
-    await store.disable_user("amina")
+    await disable_user(store, "amina")
     with pytest.raises(Unauthorized):
         await store.issue_token(user_id, issued_by, None)
     assert await store.list_tokens() == []
@@ -183,7 +184,7 @@ async def test_no_token_for_a_user_who_was_disabled_meanwhile(store: AccountStor
 async def test_tokens_created_while_a_user_is_disabled_are_revoked(store: AccountStore) -> None:
     user_id = await create_user(store)
     creations = [store.issue_token(user_id, IssuedBy.HTTP, None) for _ in range(10)]
-    results = await asyncio.gather(*creations[:5], store.disable_user("amina"), *creations[5:], return_exceptions=True)
+    results = await asyncio.gather(*creations[:5], disable_user(store, "amina"), *creations[5:], return_exceptions=True)
     await store.enable_user("amina")
     created = [token for token in results if isinstance(token, str)]
     assert [await store.find_token_holder(token, AuthMethod.TOKEN) for token in created] == [None] * len(created)

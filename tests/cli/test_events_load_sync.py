@@ -18,6 +18,7 @@ from fieldgate.db.schema import upgrade
 from fieldgate.events.model import Event
 from fieldgate.events.store import EventStore
 from tests.events.event_service import make_event
+from tests.events.stored_events import stored_event
 from tests.events.sync.go_server import GoServer, go_event
 from tests.processes import FIELDGATE_COMMAND, ServerProcess, run_command
 
@@ -126,7 +127,7 @@ async def test_load_refuses_demo_events(tmp_path: Path, content: str) -> None:
     assert (status, "is a demo event, which is invented. To load demo events, use --demo." in errors) == (1, True)
     database = Database(f"sqlite:///{tmp_path / 'data' / 'fieldgate.db'}")
     store = EventStore(database, DataVersions(database))
-    assert not await store.by_id(1)
+    assert not await stored_event(store, 1)
     assert run_load(tmp_path, "-", "--demo", stdin=start)[0] == 0
     assert (await store.has_demo(), await store.has_real()) == (True, False)
     await store.delete_demo()

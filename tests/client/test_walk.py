@@ -19,6 +19,7 @@ from fieldgate.events.store import EventStore
 from tests.client.changing_list import ChangingList
 from tests.conftest import BASE_URL, StartService
 from tests.events.event_service import make_event
+from tests.events.stored_events import delete_events
 
 PAGE_SIZES = (1, 2, 7, 50, 1000)
 
@@ -204,7 +205,7 @@ async def test_events_that_are_written_between_pages(start: StartService, filter
             async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
                 for number in islice(written, 1):
                     await store.upsert([make_event(number + 10, dtype=12, num_affected=number % 7)])
-                    await store.delete([number])
+                    await delete_events(store, [number])
                 return await super().handle_async_request(request)
 
         options = ConnectionOptions(transport=WritesFirst(service.app))

@@ -109,7 +109,7 @@ async def test_versions_of_another_database_are_refused(database: Database, data
 async def test_lost_listener_reconnects(database: Database, data_versions: DataVersions) -> None:
     (first,) = await bump(database, "events")
     await wait_for_version(data_versions, "events", first)
-    killer = await asyncpg.connect(database.postgres_dsn)
+    killer = await asyncpg.connect(database.postgres_url.text)
     await killer.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
         "WHERE query LIKE '%FROM changes%' AND pid <> pg_backend_pid()"

@@ -107,7 +107,7 @@ def test_other_databases_are_refused() -> None:
 
 
 def test_dsn_keeps_the_password() -> None:
-    assert Database("postgres://u:p%40ss@h/db").postgres_dsn == "postgresql://u:p%40ss@h/db"
+    assert Database("postgres://u:p%40ss@h/db").postgres_url.text == "postgresql://u:p%40ss@h/db"
 
 
 @given(st.datetimes(timezones=st.just(UTC)))

@@ -47,7 +47,7 @@ async def test_terminated_connection_is_replaced(database: Database) -> None:
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
 async def test_url_options_of_postgresql_are_accepted(database: Database) -> None:
-    with_options = Database(f"{database.postgres_dsn}&sslmode=prefer")
+    with_options = Database(f"{database.postgres_url.text}&sslmode=prefer")
     async with with_options.read_transaction() as connection:
         assert (await connection.execute(text("SELECT 1"))).scalar_one() == 1
     pool = await with_options.postgres_pool()

@@ -29,7 +29,7 @@ def test_error_says_what_is_wrong_and_hides_the_password(text: str, message: str
 def test_address_for_messages_has_no_password() -> None:
     database = Database("postgresql://u:p%40ss@h1:1,[::1]:5433/db?password=p%40ss&target_session_attrs=read-write")
     assert database.address == "postgresql://u:***@h1:1,[::1]:5433/db"
-    assert "p%40ss" in database.postgres_dsn
+    assert "p%40ss" in database.postgres_url.text
 
 
 def test_url_for_commands_has_no_secrets() -> None:

@@ -33,6 +33,7 @@ from fieldgate.i18n.languages import Language
 from fieldgate.pagination import PageRequest
 from fieldgate.reference.store import ReferenceStore
 from tests.events.event_service import EVENTS, make_event
+from tests.events.stored_events import stored_event
 
 TIMESTAMP = datetime(2026, 7, 14, 6, 30, tzinfo=UTC)
 FULL_EVENT = Event(
@@ -125,7 +126,7 @@ async def test_events_are_not_written_beside_others_in_another_format(database: 
     await store_in_another_format(database)
     with pytest.raises(OtherEventFormat, match="fieldgate migrate"):
         await store.upsert([make_event(2)])
-    assert await store.by_id(2) is None
+    assert await stored_event(store, 2) is None
 
 
 def event_with(*amounts: float, num_affected: int | None = None) -> Event:

@@ -7,6 +7,7 @@ from sqlalchemy import select
 
 from fieldgate.db.log import log
 from fieldgate.permissions.rules import owner_permissions
+from tests.accounts.disabled_users import disable_user
 from tests.assets.sharing.sharing_team import PUBLIC, SharingTeam, last_segment, permission_url, user_url
 from tests.conftest import BASE_URL
 
@@ -97,7 +98,7 @@ async def test_replace_all(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     await team.grant(uid, "bob", "view_submissions")
     await team.grant(uid, "ann", "add_submissions")
-    await team.service.store.disable_user("ann")
+    await disable_user(team.service.store, "ann")
     before = {row["url"]: row for row in await team.list_assignments(uid)}
     new = [
         {"user": user_url("bob"), "permission": permission_url("view_asset")},
@@ -176,7 +177,7 @@ async def test_remove_user(team: SharingTeam) -> None:
         assert await team.status(uid, "owner", "DELETE", "bulk/", json={"username": name}) == 204
     assert {last_segment(row["user"]) for row in await team.list_assignments(uid)} == {"owner"}
     await team.grant(uid, "bob", "view_asset")
-    await team.service.store.disable_user("bob")
+    await disable_user(team.service.store, "bob")
     assert await team.status(uid, "owner", "DELETE", "bulk/", json={"username": "bob"}) == 204
     await team.service.store.enable_user("bob")
     assert await team.permissions_of(uid, "bob") == set()
@@ -185,7 +186,7 @@ async def test_remove_user(team: SharingTeam) -> None:
 async def test_disabled_user_is_not_listed(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     row = await team.assignment_uid(uid, "viewer", "view_asset")
-    await team.service.store.disable_user("viewer")
+    await disable_user(team.service.store, "viewer")
     assert await team.permissions_of(uid, "viewer") == set()
     assert await team.status(uid, "owner", "GET", f"{row}/") == 404
     assert await team.status(uid, "owner", "DELETE", f"{row}/") == 404

@@ -12,6 +12,7 @@ import pytest
 from fieldgate.accounts.tables import tokens, users
 from fieldgate.db import now
 from tests.access.permission_world import WorldUser, generate_world
+from tests.accounts.disabled_users import disable_user
 from tests.assets.sharing.sharing_team import BATCH_PATH, PUBLIC, SharingTeam, last_segment
 from tests.assets.sharing.test_ends import end_now
 from tests.conftest import StartService, nightly_only
@@ -186,6 +187,6 @@ async def test_assets_in_the_trash_are_left_out(team: SharingTeam) -> None:
 async def test_only_superusers_see_assignments_of_disabled_users(team: SharingTeam) -> None:
     uid = await team.create_asset()
     await team.grant(uid, "ann", "view_asset")
-    await team.service.store.disable_user("ann")
+    await disable_user(team.service.store, "ann")
     assert await review(team, "owner") == []
     assert short(await review(team, "boss")) == [("ann", uid, "view_asset")]

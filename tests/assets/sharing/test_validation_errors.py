@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.accounts.disabled_users import disable_user
 from tests.assets.sharing.sharing_team import PUBLIC, SharingTeam, last_segment, permission_url, user_url
 from tests.conftest import BASE_URL
 
@@ -74,7 +75,7 @@ ONE: list[tuple[dict[str, Any], str, str]] = [
 
 async def test_errors_of_single_assignments_and_lists(team: SharingTeam) -> None:
     await team.add_user("gone")
-    await team.service.store.disable_user("gone")
+    await disable_user(team.service.store, "gone")
     uid = await team.create_shared_asset()
     before = await team.snapshot(uid)
     for body, field, reported in ONE:

@@ -36,6 +36,7 @@ from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import ReferenceStore
 from tests.conftest import Service, StartService
 from tests.events.event_service import INDIA, PATH, PUBLIC_COUNT, event_service, make_event
+from tests.events.stored_events import delete_events
 
 __all__ = ["event_service"]
 
@@ -217,7 +218,7 @@ async def test_full_sheet_starts_another(harness: ExportHarness, monkeypatch: py
 async def change_events(harness: ExportHarness) -> None:
     await harness.store.upsert([make_event(4, name={"en": "Renamed"}), make_event(9), make_event(3, visibility=2)])
     await harness.store.upsert([make_event(2, countries=(INDIA,))])
-    await harness.store.delete([5])
+    await delete_events(harness.store, [5])
 
 
 @pytest.mark.parametrize("ordering", ["", "-id"])

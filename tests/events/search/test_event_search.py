@@ -21,6 +21,7 @@ from fieldgate.pagination import PageRequest
 from fieldgate.reference.store import ReferenceStore
 from tests.events.reference_search import FILTER_VALUES, event_filters, matching_ids, varied_events
 from tests.events.samples import event_lists
+from tests.events.stored_events import delete_events
 from tests.events.write_events import TOGGLED_ID, events_of_round
 
 sights = st.sampled_from((PUBLIC_SCOPE, FULL_SCOPE, ViewerScope(frozenset({1, 3}), frozenset({14, 27}))))
@@ -48,7 +49,7 @@ class SearchHarness:
         self.held |= {event.id: event for event in events}
 
     async def delete(self, number: int) -> None:
-        assert await self.store.delete([number]) == (number in self.held)
+        assert await delete_events(self.store, [number]) == (number in self.held)
         self.held.pop(number, None)
 
     async def check(self, question: tuple[EventFilters, ViewerScope, Language, int, int]) -> int:
@@ -82,7 +83,7 @@ async def test_search_equals_reference_search(database: Database, steps: list[tu
             await harness.delete(number)
         for question in questions:
             await harness.check(question)
-    await harness.store.delete(list(harness.held))
+    await delete_events(harness.store, list(harness.held))
 
 
 async def test_every_filter_alone(database: Database) -> None:

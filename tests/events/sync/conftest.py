@@ -26,6 +26,7 @@ from fieldgate.settings import Settings
 from tests.conftest import BASE_URL, Service, run_service
 from tests.databases import address_of
 from tests.events.event_service import EVENTS, make_event
+from tests.events.stored_events import stored_event
 from tests.events.sync.go_server import GoServer
 
 DETAILED_EVENT = make_event(
@@ -89,7 +90,7 @@ class SyncTarget:
         return Synchronizer(remote, self.database, self.store, reference, self._record_failure, on_page)
 
     async def stored(self, *ids: int) -> list[Event | None]:
-        return [await self.store.by_id(id_) for id_ in ids]
+        return [await stored_event(self.store, id_) for id_ in ids]
 
     async def source_rows(self, *ids: int) -> list[EventSource]:
         async with self.database.read_transaction() as connection:

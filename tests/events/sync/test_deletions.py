@@ -13,6 +13,7 @@ from fieldgate.events.sync.remote import RemoteError
 from fieldgate.events.tables import sources
 from tests.conftest import Service
 from tests.events.event_service import AMINA, make_event
+from tests.events.stored_events import delete_events
 from tests.events.sync.conftest import SyncTarget, serve
 from tests.events.sync.go_server import TOKEN, GoServer, go_event
 
@@ -69,7 +70,7 @@ async def test_event_that_was_deleted_and_written_here_has_no_source(target: Syn
     with go_server() as server:
         await target.pull(server)
         del server.events[1]
-        await target.store.delete([1])
+        await delete_events(target.store, [1])
         await target.store.upsert([make_event(1)])
         assert (await target.pull(server)).events == BulkWriteResult(unchanged=39)
         assert (await target.stored(1))[0] is not None

@@ -21,6 +21,7 @@ from fieldgate.i18n.languages import Language
 from fieldgate.reference.store import ReferenceStore
 from tests.conftest import BASE_URL, Service
 from tests.events.event_service import EVENTS, START, make_event
+from tests.events.stored_events import delete_events, stored_event
 from tests.events.sync.conftest import LISTED_EVENTS, SyncTarget, transport_to
 from tests.events.sync.go_server import COUNTRIES, FLOOD, LISTED_COUNTRIES, TOKEN, GoServer, go_event
 from tests.events.sync.live_system import LiveSystem, live_record
@@ -36,7 +37,7 @@ async def test_list_that_shrinks_while_it_is_read(target: SyncTarget, monkeypatc
     system = LiveSystem([live_record(id_) for id_ in range(1, 61)])
     system.shrinks_at = 30
     await target.sync(system.transport())
-    stored = [id_ for id_ in range(1, 61) if await target.store.by_id(id_)]
+    stored = [id_ for id_ in range(1, 61) if await stored_event(target.store, id_)]
     assert stored == list(range(4, 61)), "none is left out, and those that are gone are deleted"
 
 
@@ -63,7 +64,7 @@ async def move_first(store: EventStore) -> None:
 
 
 async def delete_some(store: EventStore) -> None:
-    await store.delete([1, 2, 3, 101, 102])
+    await delete_events(store, [1, 2, 3, 101, 102])
     await store.upsert([make_event(id_) for id_ in range(1001, 1006)])
 
 
@@ -77,7 +78,7 @@ async def test_list_by_id_that_moves_while_it_is_read(
     monkeypatch.setattr(page_reader, "PAGE_SIZE", 5)
     report = await target.sync(ChangingTransport(source, change))
     kept = [event.id for event in LISTED_EVENTS if event.visibility == 3 and event.id not in (1, 2, 3, 101, 102)]
-    assert [id_ for id_ in kept if not await target.store.by_id(id_)] == []
+    assert [id_ for id_ in kept if not await stored_event(target.store, id_)] == []
     assert report.events.unchanged == 0, "an event that is read twice is written once"
 
 
@@ -119,7 +120,7 @@ async def test_event_that_changes_while_it_is_read(target: SyncTarget) -> None:
 
     system.localized = changing  # type: ignore[method-assign]
     await target.sync(system.transport())
-    stored = await target.store.by_id(1)
+    stored = await stored_event(target.store, 1)
     assert stored is not None
     assert stored.name == {"es": "Otra", **dict.fromkeys(("en", "fr", "ar"), "Autre")}, "all languages of one version"
 
@@ -127,7 +128,7 @@ async def test_event_that_changes_while_it_is_read(target: SyncTarget) -> None:
 async def test_event_that_keeps_changing_is_reported(target: SyncTarget) -> None:
     system = LiveSystem([live_record(1)])
     await target.sync(system.transport())
-    stored = await target.store.by_id(1)
+    stored = await stored_event(target.store, 1)
     localized, counter = system.localized, iter(range(10**6))
 
     def changing(record: dict[str, Any], language: str) -> dict[str, Any]:
@@ -136,7 +137,7 @@ async def test_event_that_keeps_changing_is_reported(target: SyncTarget) -> None
     system.localized = changing  # type: ignore[method-assign]
     report = await target.sync(system.transport())
     assert (report.events, target.failures) == (BulkWriteResult(failed=1), [f"event 1: {CHANGED_DURING_READ}"])
-    assert await target.store.by_id(1) == stored
+    assert await stored_event(target.store, 1) == stored
     system.localized = localized  # type: ignore[method-assign]
     assert (await target.sync(system.transport())).events == BulkWriteResult(unchanged=1)
 

@@ -13,6 +13,7 @@ from fieldgate.i18n.languages import Language
 from fieldgate.reference.store import ReferenceStore
 from tests.conftest import Service
 from tests.events.event_service import START, make_event
+from tests.events.stored_events import delete_events, stored_event
 from tests.events.sync.conftest import LISTED_EVENTS, SOURCE_EVENTS, SyncTarget, serve, transport_to
 from tests.events.sync.live_system import LiveSystem, live_record
 
@@ -68,30 +69,30 @@ async def test_merged_and_hidden_events_leave_the_lists(source: Service, target:
         record = (await source.get(f"/api/v2/event/{id_}/", headers=headers)).json()
         await source.request("PUT", f"/api/v2/event/{id_}/", json={**record, **change}, headers=headers)
     assert (await target.sync(transport_to(source))).events == BulkWriteResult(changed=1, deleted=1)
-    merged = await target.store.by_id(1)
+    merged = await stored_event(target.store, 1)
     assert merged is not None
-    assert (merged.parent_event, await target.store.by_id(3)) == (2, None)
+    assert (merged.parent_event, await stored_event(target.store, 3)) == (2, None)
 
     await target.sync(transport_to(source), token)
-    assert (await target.store.by_id(3)) is not None
+    assert (await stored_event(target.store, 3)) is not None
     await target.sync(transport_to(source), full=True)
-    assert (await target.store.by_id(3)) is not None, (
+    assert (await stored_event(target.store, 3)) is not None, (
         "an event pulled with a token stays, although the public cannot see it"
     )
 
 
 async def test_run_without_a_token_keeps_reports_that_are_not_public(source: Service, target: SyncTarget) -> None:
     await target.sync(transport_to(source), await source.create_token(is_superuser=True))
-    stored = await target.store.by_id(107)
+    stored = await stored_event(target.store, 107)
     assert stored is not None
     assert len(stored.field_reports) == 2
     await target.sync(transport_to(source))
-    assert await target.store.by_id(107) == stored
+    assert await stored_event(target.store, 107) == stored
 
 
 async def test_label_of_demo_events_follows_the_source(source: Service, target: SyncTarget) -> None:
     store = EventStore(source.database, source.data_versions)
-    await store.delete([event.id for event in SOURCE_EVENTS])
+    await delete_events(store, [event.id for event in SOURCE_EVENTS])
     for is_demo in (True, False):
         await store.upsert([make_event(1)], is_demo=is_demo)
         await target.sync(transport_to(source), full=True)
@@ -135,7 +136,7 @@ async def test_live_system(target: SyncTarget) -> None:
         f"event 2: glide: “{'x' * 30}” is not valid. Enter text of at most 18 characters.",
         "record 'three': id: A whole number is needed.",
     ]
-    stored = await target.store.by_id(1)
+    stored = await stored_event(target.store, 1)
     assert stored is not None
     flood = dict.fromkeys(("en", "fr", "ar"), "Flood")
     assert (stored.name, stored.summary) == ({"es": "Inundación", **flood}, {"es": "Mucho"}), "as shown by the source"
@@ -161,7 +162,7 @@ async def test_failed_events_are_requested_again(source: Service, target: SyncTa
         "only the failed event is requested, and reported each time"
     )
     assert target.failures == [taken, taken]
-    await target.store.delete([999])
+    await delete_events(target.store, [999])
     third = await target.sync(transport_to(source))
     assert (third.since is None, third.events) == (False, BulkWriteResult(created=1))
     assert (await target.state()).failing == ()
