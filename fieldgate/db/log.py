@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import JSON, Column, Index, Integer, String, Table, bindparam, func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -28,7 +28,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.db.database import Database
 from fieldgate.db.outages import is_unavailable
 from fieldgate.db.prepared import sqlite_driver
-from fieldgate.db.tables import Timestamp, metadata, now
+from fieldgate.db.tables import Timestamp, log_counts, now
+from fieldgate.db.tables import log as log  # also for others
 from fieldgate.db.upsert import insert_rows_sync, upsert
 from fieldgate.identity import CREDENTIAL_KINDS, Caller
 from fieldgate.runtime.client_networks import network_of
@@ -38,50 +39,6 @@ LOG_TYPES = (ACCESS, PROJECT, USERS, EVENTS)
 PURGE_BATCH = 500  # entries deleted in one transaction
 
 logger = logging.getLogger(__name__)
-
-log = Table(
-    "log",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("made_at", Timestamp, nullable=False),
-    Column("log_type", String(20), nullable=False),
-    Column("action", String(40), nullable=False),
-    # Who. Null and empty for a failed login, whose `username` is the one that was tried.
-    Column("user_id", Integer),
-    Column("user_uid", String(22), nullable=False),
-    Column("username", String(150), nullable=False),
-    Column("credential", String(120), nullable=False),  # session, password, command, or the name of a token
-    Column("ip_address", String(45), nullable=False),
-    Column("source", String(200), nullable=False),  # the program, as it names itself
-    Column("request_id", String(64), nullable=False),
-    # On what.
-    Column("model_name", String(20), nullable=False),  # asset, user, token, session, event, log, review
-    Column("object_uid", String(150), nullable=False),
-    Column("object_name", String(255), nullable=False),
-    # The user whom the entry is about, if it is about one: who got a permission, whose account was changed.
-    Column("subject_id", Integer),
-    Column("subject_uid", String(22), nullable=False),
-    Column("subject_name", String(150), nullable=False),
-    Column("owner_id", Integer),  # of the asset
-    Column("effect_count", Integer, nullable=False),  # of a change of permissions: effects in `details`
-    Column("times", Integer, nullable=False),  # how often within a minute
-    Column("details", JSON, nullable=False),  # after the counts: SQLite reads it to get at what is behind it
-    Column("minute_key", String(300), unique=True),  # of entries that are counted: who, what, and the minute
-    Index(None, "log_type", "id"),
-    Index(None, "object_uid", "id"),
-    Index(None, "user_id", "id"),
-    sqlite_autoincrement=True,
-)
-
-# Entries by type. A type can have several rows: on PostgreSQL, a writer takes one that nobody has locked.
-log_counts = Table(
-    "log_counts",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("log_type", String(20), nullable=False),
-    Column("entries", Integer, nullable=False),
-    sqlite_autoincrement=True,
-)
 
 
 class LogUser(msgspec.Struct, frozen=True):

@@ -13,8 +13,10 @@ from sqlalchemy import Connection, inspect, text
 from fieldgate.db.database import Database
 from fieldgate.db.outages import DatabaseGone
 
-_MIGRATION = Path(__file__).parent / "migrations" / "versions" / "0001_schema.py"
-REQUIRED_REVISION = f"0001_{hashlib.sha256(_MIGRATION.read_bytes()).hexdigest()[:12]}"  # as in the migration itself
+_PACKAGE = Path(__file__).parents[1]
+_SCHEMA_FILES = (*sorted(_PACKAGE.glob("*/tables.py")), _PACKAGE / "db" / "migrations" / "versions" / "0001_schema.py")
+_DIGEST = hashlib.sha256(b"".join(file.read_bytes() for file in _SCHEMA_FILES)).hexdigest()
+REQUIRED_REVISION = f"0001_{_DIGEST[:12]}"
 WITHOUT_REVISION = "without a revision"  # of a database that has tables, but does not say of which schema
 
 

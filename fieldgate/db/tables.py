@@ -1,13 +1,13 @@
 """The metadata that all tables share, the timestamp type, and the table of data versions.
 
-Only migrations create tables. They state the conditions of partial indexes: in the metadata, these would load the
+The migration creates the tables, and states the conditions of partial indexes: in the metadata, these would load the
 dialect of PostgreSQL where SQLite is used, which takes 2 MB.
 """
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, MetaData, String, Table
+from sqlalchemy import JSON, BigInteger, Column, Index, Integer, MetaData, String, Table
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator
@@ -85,4 +85,49 @@ leases = Table(
     Column("name", String(40), primary_key=True),
     Column("holder", String(32), nullable=False),
     Column("expires", Timestamp, nullable=False),
+)
+
+# Who did what: see `log.py`.
+log = Table(
+    "log",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("made_at", Timestamp, nullable=False),
+    Column("log_type", String(20), nullable=False),
+    Column("action", String(40), nullable=False),
+    # Who. Null and empty for a failed login, whose `username` is the one that was tried.
+    Column("user_id", Integer),
+    Column("user_uid", String(22), nullable=False),
+    Column("username", String(150), nullable=False),
+    Column("credential", String(120), nullable=False),  # session, password, command, or the name of a token
+    Column("ip_address", String(45), nullable=False),
+    Column("source", String(200), nullable=False),  # the program, as it names itself
+    Column("request_id", String(64), nullable=False),
+    # On what.
+    Column("model_name", String(20), nullable=False),  # asset, user, token, session, event, log, review
+    Column("object_uid", String(150), nullable=False),
+    Column("object_name", String(255), nullable=False),
+    # The user whom the entry is about, if it is about one: who got a permission, whose account was changed.
+    Column("subject_id", Integer),
+    Column("subject_uid", String(22), nullable=False),
+    Column("subject_name", String(150), nullable=False),
+    Column("owner_id", Integer),  # of the asset
+    Column("effect_count", Integer, nullable=False),  # of a change of permissions: effects in `details`
+    Column("times", Integer, nullable=False),  # how often within a minute
+    Column("details", JSON, nullable=False),  # after the counts: SQLite reads it to get at what is behind it
+    Column("minute_key", String(300), unique=True),  # of entries that are counted: who, what, and the minute
+    Index(None, "log_type", "id"),
+    Index(None, "object_uid", "id"),
+    Index(None, "user_id", "id"),
+    sqlite_autoincrement=True,
+)
+
+# Entries by type. A type can have several rows: on PostgreSQL, a writer takes one that nobody has locked.
+log_counts = Table(
+    "log_counts",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("log_type", String(20), nullable=False),
+    Column("entries", Integer, nullable=False),
+    sqlite_autoincrement=True,
 )
