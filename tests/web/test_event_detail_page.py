@@ -20,6 +20,7 @@ from fieldgate.events.model import (
 from fieldgate.events.store import EventStore
 from tests.conftest import BASE_URL, Service, StartService
 from tests.events.event_service import INDIA, NEPAL, START, make_event
+from tests.events.stored_events import delete_events
 from tests.web.page_client import PageClient, visible_text
 
 PATH = "/api/v2/event/"
@@ -203,7 +204,7 @@ async def test_mini_list(reader: PageClient) -> None:
 
 async def test_deleted_list(service: Service, reader: PageClient) -> None:
     assert "No emergency was deleted in this time." in await page_text(reader, f"{PATH}deleted/")
-    await EventStore(service.database, service.data_versions).delete([4])
+    await delete_events(EventStore(service.database, service.data_versions), [4])
     assert "1 deleted emergency" in await page_text(reader, f"{PATH}deleted/")
     later = (START + timedelta(days=9_999)).date().isoformat()
     assert "No emergency was deleted in this time." in await page_text(reader, f"{PATH}deleted/?since={later}")
