@@ -77,6 +77,11 @@ def time_fields(*names: str) -> tuple[str, ...]:
     return tuple(f"{name}__{comparison}" for name in names for comparison in COMPARISONS)
 
 
+def quote_phrase(text: str) -> str:
+    """A text as a phrase: nothing in it is an operator."""
+    return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
+
+
 class SearchTerm(msgspec.Struct, frozen=True):
     """A word or phrase to find in names, or a value that a field must have."""
 

@@ -172,10 +172,6 @@ FormResult = Redirect | FormErrors | FormPreview
 FormHandler = Callable[[SubmittedForm, InternalAPI], Awaitable[FormResult]]
 
 
-def _default_max_bytes(_: Settings) -> int:
-    return DEFAULT_MAX_BODY_BYTES
-
-
 class PageForm(msgspec.Struct, frozen=True):
     """The function that handles a form, and the largest body it accepts.
 
@@ -186,7 +182,7 @@ class PageForm(msgspec.Struct, frozen=True):
 
     handle: FormHandler
     fields: Mapping[str, str] = {}
-    max_bytes: Callable[[Settings], int] = _default_max_bytes
+    max_bytes: Callable[[Settings], int] = lambda _: DEFAULT_MAX_BODY_BYTES
     confirm_field: str = ""
     is_once: bool = False
 

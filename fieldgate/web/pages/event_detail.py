@@ -126,12 +126,7 @@ def _foreign_language(
         return None
     if any(record[field] != original[field] for field in fields):
         return None
-    return {"code": code, "name": language_name(code, page.language)}
-
-
-def language_name(code: str, language: Language) -> str:
-    """The name of a language in another."""
-    return Locale(code).get_language_name(language.value) or code
+    return {"code": code, "name": Locale(code).get_language_name(page.language.value) or code}
 
 
 def _to_report(page: Page, report: Any, originals: Mapping[str, Any]) -> dict[str, Any]:

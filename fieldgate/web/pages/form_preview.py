@@ -10,6 +10,7 @@ from babel.lists import format_list
 from fieldgate.assets.expression_text import isolate
 from fieldgate.assets.form_texts import form_languages, language_code, preferred_language
 from fieldgate.http.internal_api import APIError, InternalAPI
+from fieldgate.http.pagination_links import parse_integer
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.pagination import PageRequest
@@ -22,7 +23,6 @@ CHOICES_SHOWN = 10
 # With one list of choices, the page shows more of it.
 QUESTIONS_OF_A_LIST = 10
 CHOICES_OF_A_LIST = 50
-_MAX_OFFSET = 10**9
 
 ASSETS_PATH = "/api/v2/assets/"
 _NAME_SHOWN_CHARS = 100  # of a name in a message
@@ -62,14 +62,14 @@ def offer_forms(assets: Iterable[Mapping[str, Any]], language: Language) -> list
     return [
         (
             asset["uid"],
-            f"{_isolated(asset['name'] or translate(Message('Without a name'), language))} · "
-            f"{_isolated(asset['owner__username'])} · {formatter.date(asset['date_modified'])}",
+            f"{isolated(asset['name'] or translate(Message('Without a name'), language))} · "
+            f"{isolated(asset['owner__username'])} · {formatter.date(asset['date_modified'])}",
         )
         for asset in assets
     ]
 
 
-def _isolated(text: str) -> str:
+def isolated(text: str) -> str:
     """A text whose direction does not change that of the line. Options cannot have elements."""
     return f"\u2068{text}\u2069"
 
@@ -112,7 +112,7 @@ async def load_questions(
     list_name = query.get("list_name", "")
     limit = QUESTIONS_OF_A_LIST if list_name else QUESTIONS_PER_PAGE
     asked = {"language": query.get("language", ""), "version": version, "list_name": list_name}
-    request = PageRequest(limit, _offset(query.get("offset", "")))
+    request = PageRequest(limit, max(0, parse_integer(query.get("offset", "")) or 0))
     filters = {name: value for name, value in asked.items() if value}
     try:
         found = await _get_page(api, uid, filters, request)
@@ -141,7 +141,3 @@ def _languages(content: Mapping[str, Any], chosen: str, language: Language) -> d
 async def _get_page(api: InternalAPI, uid: str, filters: Mapping[str, str], request: PageRequest) -> Any:
     query = {**filters, "limit": request.limit, "offset": request.offset}
     return await api.get(f"{ASSETS_PATH}{uid}/questions/", query)
-
-
-def _offset(text: str) -> int:
-    return min(int(text), _MAX_OFFSET) if text.isascii() and text.isdigit() and len(text) < 20 else 0

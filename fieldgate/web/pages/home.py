@@ -10,6 +10,7 @@ from fieldgate.http.injection import HandlerContext
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.links import encode_query
 from fieldgate.http.request_parsing import ParsedRequest
+from fieldgate.http.search_grammar import quote_phrase
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import Caller
@@ -186,8 +187,7 @@ def _group(
 
 def asset_search(text: str) -> str:
     """The search expression for assets whose name has all the words. Words are quoted: none of them is an operator."""
-    words = text.split()[:MAX_SEARCH_WORDS]
-    return " ".join('"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"' for word in words)
+    return " ".join(map(quote_phrase, text.split()[:MAX_SEARCH_WORDS]))
 
 
 async def load_endpoints(page: Page, api: InternalAPI) -> dict[str, Any]:

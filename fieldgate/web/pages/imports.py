@@ -19,8 +19,9 @@ from fieldgate.web.page_views import (
     Redirect,
     SubmittedForm,
 )
-from fieldgate.web.pages.form_preview import offer_forms
+from fieldgate.web.pages.form_preview import isolated, offer_forms
 from fieldgate.web.pages.import_issues import count_issues, group_issues
+from fieldgate.web.pages.sharing_people import asset_uid, is_assigned
 
 PATH = "/api/v2/imports/"
 ASSETS_PATH = "/api/v2/assets/"
@@ -29,7 +30,6 @@ MAX_FILES = 20  # in one form
 FILES_AT_LIMIT = 2  # so many files of the largest size fit into one form; the script sends them one by one
 MAX_SEARCH_TERMS = 20  # of a search for assets
 MAX_DESTINATIONS = 100  # forms that can be chosen from a list
-CHANGE_PERMISSION = "/permissions/change_asset/"
 
 _DESTINATION_QUERY = {
     "q": "asset_type:survey OR asset_type:template",
@@ -61,7 +61,7 @@ async def load_import_list(page: Page, api: InternalAPI) -> Mapping[str, Any]:
 async def load_import(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     record = page.record
     messages = record["messages"]
-    destination = _last_segment(record["destination"])
+    destination = asset_uid(record["destination"] or "")
     has_issues = "problems" in messages or "warnings" in messages
     rows = await api.find(f"{PATH}{record['uid']}/rows/") if has_issues else None
     names = await _asset_names(api, [destination, *(made["uid"] for made in _results(record))])
@@ -91,13 +91,9 @@ async def _upload_values(page: Page, api: InternalAPI, destination: str) -> dict
     forms = found["results"] if found else []
     return {
         "destination": {"uid": destination, "name": names[destination]} if destination in names else None,
-        "destinations": offer_forms(filter(_may_change, forms), page.language),
+        "destinations": offer_forms((each for each in forms if is_assigned("change_asset", each)), page.language),
         "form_key": secrets.token_urlsafe(16),
     }
-
-
-def _may_change(asset: Mapping[str, Any]) -> bool:
-    return any(assigned["permission"].split("?")[0].endswith(CHANGE_PERMISSION) for assigned in asset["permissions"])
 
 
 async def upload(form: SubmittedForm, api: InternalAPI) -> FormResult:
@@ -110,10 +106,10 @@ async def upload(form: SubmittedForm, api: InternalAPI) -> FormResult:
     for file in files:
         response = await _send(form, api, file)
         if response.status == CREATED:
-            sent.append({"path": f"{PATH}{response.body['uid']}/", "filename": _isolate(file.name)})
+            sent.append({"path": f"{PATH}{response.body['uid']}/", "filename": isolated(file.name)})
             continue
         for field, texts in FormErrors.from_response(response, _API_FIELDS).errors.items():
-            named = (Message("{file}: {error}", file=_isolate(file.name), error=text) for text in texts)
+            named = (Message("{file}: {error}", file=isolated(file.name), error=text) for text in texts)
             refused.setdefault(field or "files", []).extend(
                 texts if len(files) == 1 else (translate(message, form.language) for message in named)
             )
@@ -202,15 +198,6 @@ async def _asset_names(api: InternalAPI, uids: Iterable[str]) -> dict[str, str]:
         found = await api.find(ASSETS_PATH, query)
         names |= {asset["uid"]: asset["name"] for asset in (found["results"] if found else ())}
     return names
-
-
-def _last_segment(url: str | None) -> str:
-    return "" if url is None else url.split("?")[0].rstrip("/").rpartition("/")[2]
-
-
-def _isolate(name: str) -> str:
-    """The name between characters that keep its direction from changing that of the sentence."""
-    return f"\u2068{name}\u2069"
 
 
 def _max_upload_bytes(settings: Settings) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.links import encode_query
+from fieldgate.http.search_grammar import quote_phrase
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions.labels import short_label
@@ -89,7 +90,8 @@ async def load_log(page: Page, _: InternalAPI) -> dict[str, Any] | Redirect:
     """The filters of the form become terms of `q`."""
     given = page.request.query_params
     if any(name in given for name in FILTERS):
-        terms = [f"{field}:{_quote(given[name])}" for name, field in FILTERS.items() if given.get(name, "").strip()]
+        sent = {field: given.get(name, "").strip() for name, field in FILTERS.items()}
+        terms = [f"{field}:{quote_phrase(value)}" for field, value in sent.items() if value]
         query = {"q": " ".join(terms)} if terms else {}
         return Redirect(page.request.path + ("?" + encode_query(query.items()) if query else ""))
     fields = {field: name for name, field in FILTERS.items()}
@@ -97,14 +99,6 @@ async def load_log(page: Page, _: InternalAPI) -> dict[str, Any] | Redirect:
               if field in fields}  # fmt: skip
     entries = [_entry(each, page.language) for each in page.record["results"]]
     return {"entries": entries, "filters": chosen, "actions": sorted(_all_actions())}
-
-
-async def load_logins(page: Page, _: InternalAPI) -> dict[str, Any]:
-    return {"logins": page.record["results"]}
-
-
-def _quote(text: str) -> str:
-    return '"' + re.sub(r'(["\\])', r"\\\1", text.strip()) + '"'
 
 
 def _all_actions() -> set[str]:
@@ -183,5 +177,5 @@ PAGES: dict[str, PageView] = {
     "audit_log_list": PageView("accounts/log.html", load_log),
     "access_log_list": PageView("accounts/log.html", load_log),
     "project_history_list": PageView("accounts/log.html", load_log),
-    "own_access_log_list": PageView("accounts/logins.html", load_logins),
+    "own_access_log_list": PageView("accounts/logins.html"),
 }

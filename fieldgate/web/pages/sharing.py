@@ -7,6 +7,8 @@ from urllib.parse import quote
 import msgspec
 
 from fieldgate.http.internal_api import InternalAPI
+from fieldgate.http.pagination_links import parse_integer
+from fieldgate.http.search_grammar import quote_phrase
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions import rules
@@ -30,6 +32,7 @@ from fieldgate.web.pages.sharing_people import (
     codename,
     display_name,
     group_people,
+    is_assigned,
     sentence_name,
     show_changes,
     username,
@@ -73,7 +76,7 @@ async def load_sharing(page: Page, api: InternalAPI) -> dict[str, Any]:
     state = SharingState(asset, group_people(page.record, asset, page.language))
     query = page.request.query_params
     others = [person for person in state.people if not person.is_owner]
-    first = _page_number(query.get("people", "")) * MAX_LISTED_PEOPLE
+    first = (max(1, parse_integer(query.get("people", "")) or 1) - 1) * MAX_LISTED_PEOPLE
     values: dict[str, Any] = {
         "asset": asset,
         "people": state.people[first : first + MAX_LISTED_PEOPLE],
@@ -93,11 +96,6 @@ async def load_sharing(page: Page, api: InternalAPI) -> dict[str, Any]:
     if values["may_leave"] and "leave" in query:
         values["leaving"] = await _removal(page.caller.username, state, page.language, api)
     return values
-
-
-def _page_number(text: str) -> int:
-    """Return the number of a page of people, from 0."""
-    return min(int(text), 10_000) - 1 if text.isdecimal() and len(text) < 6 and int(text) > 0 else 0
 
 
 def _why_links(state: SharingState) -> dict[str, str]:
@@ -145,20 +143,13 @@ async def _sources(asset: AssetAccess, search: str, language: Language, api: Int
     query = {
         "limit": MAX_SOURCES,
         "current_user_permissions_only": "true",
-        **({"q": _search_query(search)} if search else {}),
+        **({"q": quote_phrase(search.replace('"', " ").strip()[:200])} if search else {}),
     }
     found = await api.find(ASSETS_PATH, query)
     records = [] if found is None else found["results"]
-    return offer_forms((each for each in records if each["uid"] != asset.uid and _is_managed(each)), language)
-
-
-def _search_query(search: str) -> str:
-    """Return a search for a phrase: quotes would end it."""
-    return '"' + search.replace('"', " ").replace("\\", " ")[:200] + '"'
-
-
-def _is_managed(record: Mapping[str, Any]) -> bool:
-    return any(codename(each["permission"]) == "manage_asset" for each in record["permissions"])
+    return offer_forms(
+        (each for each in records if each["uid"] != asset.uid and is_assigned("manage_asset", each)), language
+    )
 
 
 # The form to share or change

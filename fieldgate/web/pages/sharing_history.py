@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from fieldgate.http.internal_api import InternalAPI
@@ -38,17 +39,13 @@ def history_entries(
 ) -> list[dict[str, Any]]:
     """What one person did for another at one time. `sources` has names of assets by uid."""
     entries = []
-    for (date, maker, act, holder), group in groupby(records, _group_key):
+    for (date, maker, act, holder), group in groupby(records, itemgetter("date", "by", "act", "user")):
         effects = list(group)
         source = next((sources.get(asset_uid(each["source"]), "") for each in effects if "source" in each), "")
         sentence = history_sentence(username(maker), username(holder), act, effects, language)
         shown = [show_effect(each, language) for each in effects]
         entries.append({"date": date, "sentence": sentence, "effects": shown, "source": source})
     return entries
-
-
-def _group_key(record: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    return record["date"], record["by"], record["act"], record["user"]
 
 
 def history_sentence(

@@ -54,6 +54,11 @@ def asset_uid(url: str) -> str:
     return linked_name(url, "assets").partition("/")[0]
 
 
+def is_assigned(permission: str, record: Mapping[str, Any]) -> bool:
+    """Whether somebody has a permission, by the record of an asset that shows this person's assignments only."""
+    return any(codename(each["permission"]) == permission for each in record["permissions"])
+
+
 class AssetAccess(msgspec.Struct, frozen=True):
     """An asset as far as sharing needs it, and what the caller may do with it."""
 

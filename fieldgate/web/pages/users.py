@@ -1,6 +1,6 @@
 """Pages of users: the list, and one user. Superusers create, invite and change users and transfer assets."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from fieldgate.accounts.schemas import USERS_PATH, user_path
@@ -36,12 +36,6 @@ TYPE_LABELS: Mapping[str, Message] = {
 }
 OTHER_TYPES = Message("Other")
 
-CountryNames = Callable[[Sequence[str]], list[str]]
-
-
-async def load_user_list(page: Page, api: InternalAPI) -> dict[str, Any]:
-    return await _load_countries(page, api)
-
 
 async def load_user(page: Page, api: InternalAPI) -> dict[str, Any]:
     record, form = page.record, page.form
@@ -51,7 +45,7 @@ async def load_user(page: Page, api: InternalAPI) -> dict[str, Any]:
     users = await api.get(USERS_PATH, {"limit": MAX_SUGGESTED_USERS})
     preview = form.values.get("transfer") if form is not None else None
     return {
-        **await _load_countries(page, api),
+        **await load_countries(page, api),
         "tokens": await api.get(f"{path}tokens/", {"limit": MAX_LISTED}),
         "sessions": await api.get(f"{path}sessions/", {"limit": MAX_LISTED}),
         "used_forms": await load_used_forms(record["username"], page.language, api),
@@ -62,16 +56,12 @@ async def load_user(page: Page, api: InternalAPI) -> dict[str, Any]:
     }
 
 
-async def _load_countries(page: Page, api: InternalAPI) -> dict[str, Any]:
+async def load_countries(page: Page, api: InternalAPI) -> dict[str, Any]:
     """A function that names countries by three-letter code, and all countries as options."""
     countries = await api.get("/api/v2/country/", {"limit": MAX_COUNTRIES})
     names = {each["iso3"]: each["name"] for each in countries["results"] if each["iso3"]}
     by_name = sorted(names.items(), key=lambda item: collation_key(item[1], page.language))
-    return {"country_names": _name_countries(names), "country_options": by_name}
-
-
-def _name_countries(names: Mapping[str, str]) -> CountryNames:
-    return lambda codes: [names.get(code, code) for code in codes]
+    return {"country_names": lambda codes: [names.get(code, code) for code in codes], "country_options": by_name}
 
 
 def _count_by_label(types: Mapping[str, int], language: Language) -> list[tuple[str, int]]:
@@ -170,7 +160,7 @@ def _path(form: SubmittedForm) -> str:
 
 _FIELDS = {name: name for name in ("username", "first_name", "last_name", "is_superuser", "is_ifrc", "countries")}
 PAGES: dict[str, PageView] = {
-    "user_list": PageView("accounts/user_list.html", load_user_list),
+    "user_list": PageView("accounts/user_list.html", load_countries),
     "user_detail": PageView("accounts/user_detail.html", load_user),
     "user_token_list": PageView("accounts/own_list.html"),
     "user_session_list": PageView("accounts/own_list.html"),

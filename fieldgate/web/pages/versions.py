@@ -62,16 +62,16 @@ async def load_version_diff(page: Page, api: InternalAPI) -> dict[str, Any]:
         **facts,
         "versions": found["results"],
         "diff": page.record,
-        "counts": {part: sorted(parts[part], key=_change_order) for part in _PARTS if part in parts},
+        "counts": {
+            part: sorted(parts[part], key=lambda each: [*_CHANGES].index(each["change"]))
+            for part in _PARTS
+            if part in parts
+        },
         "changes": page.record["changes"][:CHANGES_PER_PAGE],
         "change_page": PageRequest(CHANGES_PER_PAGE, int(page.request.query_params.get("offset") or 0)),
         "part_labels": labels(_PARTS, page.language),
         "change_labels": labels(_CHANGES, page.language),
     }
-
-
-def _change_order(count: dict[str, Any]) -> int:
-    return [*_CHANGES].index(count["change"])
 
 
 async def load_version_warnings(page: Page, api: InternalAPI) -> dict[str, Any]:
