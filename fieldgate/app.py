@@ -18,6 +18,7 @@ from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.storage_quota import StorageQuota
 from fieldgate.accounts.store import AccountStore
+from fieldgate.accounts.teams import TeamStore
 from fieldgate.accounts.user_changes import UserEditor
 from fieldgate.assets.asset_lists import AssetLists
 from fieldgate.assets.asset_writer import AssetWriter
@@ -48,9 +49,11 @@ from fieldgate.assets.sharing.routes import (
     ownership_routes,
     review_routes,
     table_routes,
+    team_routes,
     transfer_routes,
 )
 from fieldgate.assets.sharing.store import AssignmentStore
+from fieldgate.assets.sharing.team_assets import TeamAssets
 from fieldgate.assets.sharing.transfer import OwnershipStore
 from fieldgate.assets.store import TOPIC as ASSETS_TOPIC
 from fieldgate.assets.store import AssetStore
@@ -139,6 +142,7 @@ def operations() -> tuple[Operation, ...]:
         *log_routes.routes,
         *history_routes.routes,
         *ownership_routes.routes,
+        *team_routes.routes,
         *event_routes.routes,
         *event_summary_routes.routes,
         *reference_routes.routes,
@@ -185,6 +189,7 @@ def build_app(
     readiness = DatabaseReadiness(database)
     authorizer, asset_store = AssetAuthorizer(database), AssetStore(database, data_versions)
     trash = Trash(database, data_versions, settings.trash_days)
+    sharing = AssignmentStore(database, data_versions)
     workbook_writer = WorkbookWriter()
     form_files = FormFiles(authorizer, asset_store, workbook_writer)
     sandbox = RequestSandbox(SandboxLimits(settings.import_memory, settings.import_seconds))
@@ -197,6 +202,7 @@ def build_app(
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
         passwords, LogStore(database), InvitationStore(database), UserEditor(database, data_versions),
+        TeamStore(database, data_versions),
         AccountRemover(database, data_versions, trash),
         OwnershipStore(database, data_versions), ReviewStore(database),
         OwnershipInvites(database, data_versions, quota, settings.invite_days),
@@ -204,7 +210,7 @@ def build_app(
         internal_client,
         import_store, quota, asset_store, AssetLists(database), authorizer, workbook_writer,
         form_files, AccountExporter(database, form_files),
-        AssignmentStore(database, data_versions),
+        sharing, TeamAssets(database, sharing),
         AssetWriter(database, data_versions, authorizer, content_checker, quota),
         VersionRestorer(database, data_versions, quota), Deployments(database, data_versions),
         trash,

@@ -122,6 +122,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     trash_days: Annotated[int, Meta(description="Days until a deleted form is deleted for good; `0`: at once.")] = 30
     log_days: Annotated[int, Meta(description="Days that entries of the log are kept; `0` keeps them for good.")] = 744
     invite_days: Annotated[int, Meta(description="Days in which an invitation to own forms can be accepted.")] = 14
+    teams_by_users: Annotated[
+        bool, Meta(description="Whether every user can create teams (`yes`), or only superusers (`no`).")
+    ] = True
     read_rate: Annotated[
         RateQuota | None,
         Meta(description="Read requests (GET, HEAD, OPTIONS) of one user, for example `600/1m`; or `off`."),

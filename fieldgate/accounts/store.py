@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.account_log import login_entry, sessions_entry, token_entry, user_entry
-from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, reserved_usernames, tokens, users
+from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, is_person, reserved_usernames, tokens, users
 from fieldgate.db import CommitCache, Database, DataVersions, PreparedQuery, RowPage, Timestamp, new_uid, now, paginate
 from fieldgate.db.log import LogEntry, LogUser, count_in_log, write_log
 from fieldgate.errors import Unauthorized
@@ -167,7 +167,7 @@ class AccountStore:
 
         The text is searched in usernames and names. `is_active` chooses the enabled or the disabled users; None is all.
         """
-        query = _with_invitation().where(users.c.id != PUBLIC_USER_ID)
+        query = _with_invitation().where(is_person())
         if is_active is not None:
             query = query.where(users.c.disabled_at.is_(None) == is_active)
         if search:
@@ -186,7 +186,7 @@ class AccountStore:
         with_counts = select(users, func.coalesce(live.c.tokens, 0).label("tokens")).outerjoin_from(
             users, live, users.c.id == live.c.user_id
         )
-        query = with_counts.where(users.c.id != PUBLIC_USER_ID)
+        query = with_counts.where(is_person())
         async with self._database.read_transaction() as connection:
             return (await connection.execute(query.order_by(users.c.username_key))).all()
 

@@ -1,12 +1,31 @@
-"""Tables of users, reserved usernames, tokens, invitations and login attempts."""
+"""Tables of users, teams, reserved usernames, tokens, invitations and login attempts."""
 
-from sqlalchemy import JSON, Boolean, Column, ForeignKey, Integer, LargeBinary, String, Table
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    ColumnElement,
+    CompoundSelect,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    and_,
+    literal,
+    literal_column,
+    select,
+    union,
+)
 
 from fieldgate.db import Timestamp, metadata
 
-# The public can be granted permissions, so it has a row in `users`. Nobody can log in with it.
+# The public can be granted permissions, so it has a row in `users`, as every team does. Nobody can log in with those.
 PUBLIC_USER_ID = -1
 PUBLIC_USERNAME = "AnonymousUser"
+TEAM_PREFIX = "team:"  # of the `username` of a team. Its `username_key` is none that a username has.
 
 users = Table(
     "users",
@@ -28,6 +47,37 @@ users = Table(
     Column("last_login_at", Timestamp),  # in a browser
     sqlite_autoincrement=True,
 )
+
+teams = Table(
+    "teams",
+    metadata,
+    Column("id", ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("name", String(100), nullable=False),  # several teams can have the same
+    Column("name_key", String(200), nullable=False, index=True),
+    Column("description", String(1000), nullable=False),
+)
+
+team_members = Table(
+    "team_members",
+    metadata,
+    Column("team_id", ForeignKey("teams.id", ondelete="CASCADE"), primary_key=True),
+    Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, index=True),
+    Column("role", String(10), nullable=False),  # admin or member
+    Column("joined_at", Timestamp, nullable=False),
+)
+
+
+def is_person() -> ColumnElement[bool]:
+    """Whether a row of `users` is neither the public nor a team. For lists: no username finds a team."""
+    return and_(users.c.id != PUBLIC_USER_ID, users.c.id.not_in(select(teams.c.id)))
+
+
+def with_teams_of(user_id: Any, *others: int) -> CompoundSelect[Any]:
+    """Select the ids of a user and of the user's teams: whose assignments give the user permissions. And other ids."""
+    own = select(team_members.c.team_id).where(team_members.c.user_id == user_id)
+    itself = user_id if isinstance(user_id, ColumnElement) else literal(user_id, Integer)
+    return union(select(itself), *(select(literal_column(str(each), Integer)) for each in others), own)
+
 
 # Names of users who left. Nobody gets them again. Only a hash is stored.
 reserved_usernames = Table(

@@ -22,14 +22,13 @@ from sqlalchemy import (
     case,
     cast,
     func,
-    literal_column,
     select,
     true,
 )
 from sqlalchemy.sql.selectable import FromClause
 
 from fieldgate.accounts.store import TOPIC as ACCOUNTS_TOPIC
-from fieldgate.accounts.tables import PUBLIC_USER_ID, users
+from fieldgate.accounts.tables import PUBLIC_USER_ID, team_members, users, with_teams_of
 from fieldgate.assets import visibility_sql
 from fieldgate.assets.authorization import effective_user_id
 from fieldgate.assets.search_sql import SearchCompiler
@@ -45,6 +44,8 @@ from fieldgate.pagination import PageRequest
 
 # Everything that a list of assets shows or depends on is written together with one of their versions.
 LIST_TOPICS = (TOPIC, ACCOUNTS_TOPIC)
+
+_USER_ID = bindparam("user_id", type_=Integer)
 
 MAX_ID_CACHE_BYTES = 8 * 1024 * 1024
 
@@ -66,6 +67,13 @@ class PageHead(NamedTuple):
     accounts_version: int | None
     username: str | None
     disabled_at: int | None
+    teams: str | None  # of the user: a JSON array of `ListedTeam`
+
+
+class ListedTeam(msgspec.Struct, frozen=True, array_like=True):
+    id: int
+    uid: str
+    username: str
 
 
 class ListedAsset(NamedTuple):
@@ -96,16 +104,15 @@ class ListedAsset(NamedTuple):
     collection_owner_id: int | None
     collection_owner: str | None
     collection_owner_disabled_at: int | None
-    # Assignments as JSON arrays; see `StoredGrant`. NULL or empty if there are none.
+    # Assignments of the user, the user's teams and the public, on the asset and on its collection, as JSON arrays; see
+    # `StoredGrant`. NULL or empty if there are none.
     granted: str | None
-    granted_to_public: str | None
     granted_by_collection: str | None
-    granted_to_public_by_collection: str | None
 
     @property
     def status(self) -> str:
         """The sharing status, as `visibility_sql.sharing_status` has it."""
-        public, inherited = decode_grants(self.granted_to_public), decode_grants(self.granted_to_public_by_collection)
+        public, inherited = map(_of_public, (self.granted, self.granted_by_collection))
         if public or inherited:
             if _grants(public, visibility_sql.DISCOVER):
                 return visibility_sql.DISCOVERABLE
@@ -116,8 +123,13 @@ class ListedAsset(NamedTuple):
 
     def parent_uid(self, caller: Caller) -> str | None:
         """The uid of the collection, if the caller can view it."""
-        given = [*decode_grants(self.granted_by_collection), *decode_grants(self.granted_to_public_by_collection)]
-        is_owner = self.collection_owner_id == effective_user_id(caller)
+        user_id, given = effective_user_id(caller), decode_grants(self.granted_by_collection)
+        is_denied = any(
+            each.user_id == user_id and each.permission == visibility_sql.VIEW and each.is_denied for each in given
+        )
+        if is_denied:
+            given = [each for each in given if each.user_id == PUBLIC_USER_ID]
+        is_owner = self.collection_owner_id == user_id
         can_view = is_owner or caller.is_superuser or _grants(given, visibility_sql.VIEW)
         return self.collection_uid if can_view else None
 
@@ -125,6 +137,7 @@ class ListedAsset(NamedTuple):
 class StoredGrant(msgspec.Struct, frozen=True, array_like=True):
     """An assignment in a row of a list."""
 
+    user_id: int
     id: int
     uid: str
     permission: str
@@ -133,12 +146,17 @@ class StoredGrant(msgspec.Struct, frozen=True, array_like=True):
     expires_at: int | None
 
 
+_teams_decoder = msgspec.json.Decoder(list[ListedTeam])
 _grants_decoder = msgspec.json.Decoder(list[StoredGrant])
 
 
 def decode_grants(stored: str | None) -> list[StoredGrant]:
     """The assignments in a column of a `ListedAsset`."""
     return [] if stored is None or stored == "[]" else _grants_decoder.decode(stored)
+
+
+def _of_public(stored: str | None) -> list[StoredGrant]:
+    return [each for each in decode_grants(stored) if each.user_id == PUBLIC_USER_ID]
 
 
 def _grants(stored: Sequence[StoredGrant], permission: str) -> bool:
@@ -188,6 +206,7 @@ def page_query(database: Database) -> Select[Any]:
         _version(ACCOUNTS_TOPIC).label("accounts_version"),
         _of_user(users.c.username).label("username"),
         _of_user(users.c.disabled_at).label("disabled_at"),
+        _teams(database).label("teams"),
     ).subquery("head")
     rows = _select_listed(database).subquery("listed")
     return select(*head.c, *rows.c).select_from(head.outerjoin(rows, true()))
@@ -195,7 +214,6 @@ def page_query(database: Database) -> Select[Any]:
 
 def _select_listed(database: Database) -> Select[Any]:
     parents, modifiers, holders = assets.alias("parents"), users.alias("modifiers"), users.alias("holders")
-    user_id = bindparam("user_id", type_=Integer)
     return (
         select(
             *map(_as_text, _ASSET_COLUMNS),
@@ -210,10 +228,8 @@ def _select_listed(database: Database) -> Select[Any]:
             parents.c.owner_id.label("collection_owner_id"),
             holders.c.username.label("collection_owner"),
             holders.c.disabled_at.label("collection_owner_disabled_at"),
-            _granted(database, assets.c.id, user_id).label("granted"),
-            _granted(database, assets.c.id, PUBLIC_USER_ID).label("granted_to_public"),
-            _granted(database, assets.c.parent_id, user_id).label("granted_by_collection"),
-            _granted(database, assets.c.parent_id, PUBLIC_USER_ID).label("granted_to_public_by_collection"),
+            _granted(database, assets.c.id).label("granted"),
+            _granted(database, assets.c.parent_id).label("granted_by_collection"),
         )
         # An outer join, although every asset has an owner: with few users, PostgreSQL would read those first.
         .outerjoin_from(assets, users, users.c.id == assets.c.owner_id)
@@ -231,22 +247,33 @@ def _has_xform(database: Database) -> ColumnElement[Any]:
     return case((is_null, 0), else_=1)
 
 
-def _granted(database: Database, asset_id: ColumnElement[Any], user_id: Any) -> ColumnElement[Any]:
-    """The assignments of a user on an asset, as a JSON array of `StoredGrant`."""
+def _granted(database: Database, asset_id: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The assignments of the user, the user's teams and the public on an asset, as a JSON array of `StoredGrant`."""
     given: FromClause = assignments.alias()
-    columns = (given.c.id, given.c.uid, given.c.permission, cast(given.c.is_denied, Integer))
-    if database.is_sqlite:
-        found = func.json_group_array(func.json_array(*columns, func.json(given.c.filters), given.c.expires_at))
-    else:
-        found = func.json_agg(func.json_build_array(*columns, given.c.filters, given.c.expires_at))
-    if isinstance(user_id, int):
-        user_id = literal_column(str(user_id), Integer)
-    query = select(cast(found, Text)).where(
-        given.c.asset_id == asset_id, given.c.user_id == user_id, has_not_ended(given)
+    is_denied = cast(given.c.is_denied, Integer)
+    filters = func.json(given.c.filters) if database.is_sqlite else given.c.filters
+    columns = (given.c.user_id, given.c.id, given.c.uid, given.c.permission, is_denied, filters, given.c.expires_at)
+    holders = with_teams_of(_USER_ID, PUBLIC_USER_ID)
+    query = select(cast(_json_array(database, *columns), Text)).where(
+        given.c.asset_id == asset_id, given.c.user_id.in_(holders), has_not_ended(given)
     )
     granted = query.correlate_except(given).scalar_subquery()
     # Most assets are in no collection.
     return granted if asset_id is assets.c.id else case((asset_id.is_not(None), granted))
+
+
+def _json_array(database: Database, *columns: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The rows of a query as one JSON array of arrays."""
+    if database.is_sqlite:
+        return func.json_group_array(func.json_array(*columns))
+    return func.json_agg(func.json_build_array(*columns))
+
+
+def _teams(database: Database) -> ScalarSelect[Any]:
+    """The teams of the user."""
+    found = _json_array(database, users.c.id, users.c.uid, users.c.username)
+    query = select(cast(found, Text)).join_from(team_members, users, users.c.id == team_members.c.team_id)
+    return query.where(team_members.c.user_id == _USER_ID).scalar_subquery()
 
 
 def _as_text(column: Column[Any]) -> ColumnElement[Any]:
@@ -255,7 +282,7 @@ def _as_text(column: Column[Any]) -> ColumnElement[Any]:
 
 
 def _of_user(column: ColumnElement[Any]) -> ScalarSelect[Any]:
-    return select(column).where(users.c.id == bindparam("user_id", type_=Integer)).scalar_subquery()
+    return select(column).where(users.c.id == _USER_ID).scalar_subquery()
 
 
 def _version(topic: str) -> ScalarSelect[Any]:
@@ -273,6 +300,7 @@ class AssetPage(msgspec.Struct, frozen=True):
     versions: tuple[int, int]
     username: str  # empty if the user was deleted during the request
     is_active: bool
+    teams: Sequence[ListedTeam] = ()
 
 
 class AssetLists:
@@ -318,4 +346,5 @@ def _asset_page(ids: Sequence[int], wanted: slice, rows: Sequence[Sequence[Any]]
     by_id = {row[_HEAD_LENGTH]: ListedAsset._make(row[_HEAD_LENGTH:]) for row in rows}
     versions = head.assets_version or 0, head.accounts_version or 0
     found = [by_id[id_] for id_ in ids[wanted] if id_ in by_id]
-    return AssetPage(len(ids), found, versions, head.username or "", head.disabled_at is None)
+    teams = _teams_decoder.decode(head.teams or "[]")
+    return AssetPage(len(ids), found, versions, head.username or "", head.disabled_at is None, teams)

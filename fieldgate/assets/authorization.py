@@ -7,16 +7,28 @@ A write authorizes again once the asset is locked (`authorize_row`): permissions
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Integer, Row, Subquery, and_, bindparam, literal_column, select, true, union
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Row,
+    Select,
+    Subquery,
+    and_,
+    bindparam,
+    literal_column,
+    select,
+    true,
+    union,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.store import username_key
-from fieldgate.accounts.tables import PUBLIC_USER_ID, users
+from fieldgate.accounts.tables import PUBLIC_USER_ID, team_members, users
 from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
 from fieldgate.db import Database, PreparedQuery, Timestamp
 from fieldgate.errors import Forbidden, NotFound
@@ -24,8 +36,8 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
-from fieldgate.permissions.rules import Codenames, PermissionState
-from fieldgate.permissions.submission_filters import Filters
+from fieldgate.permissions.rules import NEVER, Codenames, PermissionState
+from fieldgate.permissions.submission_filters import Filter, Filters
 
 
 class Assignment(msgspec.Struct, frozen=True):
@@ -44,13 +56,17 @@ AssignmentsByUser = Mapping[int, Sequence[Assignment]]  # by user id
 
 
 class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True):
-    """An asset with its assignments and those on its collection. Collections are not nested."""
+    """An asset with its assignments and those on its collection. Collections are not nested.
+
+    Teams have assignments like users do.
+    """
 
     asset_type: str
     owner_id: int
     direct: AssignmentsByUser
     collection_owner_id: int | None = None
     on_collection: AssignmentsByUser = {}
+    teams: Mapping[int, Sequence[int]] = {}  # ids of teams by user, of those with assignments
 
     def public_permissions(self) -> Codenames:
         """Return what the public may do."""
@@ -67,11 +83,41 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True):
             return self._own_state(user_id, public)
         of_public = self._own_state(PUBLIC_USER_ID)
         held = rules.own_permissions(of_public, self.asset_type)
-        return self._own_state(user_id, held, rules.own_ends(of_public))
+        return self._own_state(user_id, held, rules.own_ends(of_public, self.asset_type))
+
+    def states_of_teams(self, user_id: int) -> Iterator[tuple[int, PermissionState]]:
+        """Return what each team of a user passes on, by team id.
+
+        A denial on the collection is one for the assets in it, too.
+        """
+        for team_id in self.teams.get(user_id, ()):
+            state = self._own_state(team_id)
+            if state.collection and (denied := _denied_permissions(self.on_collection.get(user_id, ()))):
+                passed_down = state.collection - rules.with_dependent(denied, "collection")
+                state = msgspec.structs.replace(state, collection=passed_down)
+            yield team_id, state
 
     def _own_state(
         self, user_id: int, public: Codenames = _NOTHING, public_ends: Ends | None = None
     ) -> PermissionState:
+        state = self._state_without_teams(user_id, public, public_ends or {})
+        held, ends = _NOTHING, dict[str, datetime]()
+        filters: dict[str, tuple[Filter, ...]] = {}
+        for _, team in self.states_of_teams(user_id):
+            passed = rules.own_permissions(team, self.asset_type)
+            team_ends = rules.own_ends(team, self.asset_type)
+            for permission in passed:
+                end = team_ends.get(permission, NEVER)
+                ends[permission] = max(ends.get(permission, end), end)
+            for codename, given in rules.own_filters(team, self.asset_type).items():
+                filters[codename] = filters.get(codename, ()) + given
+            held |= passed
+        if not held:
+            return state
+        ends = {permission: end for permission, end in ends.items() if end != NEVER}
+        return msgspec.structs.replace(state, teams=held, team_filters=filters, team_ends=ends)
+
+    def _state_without_teams(self, user_id: int, public: Codenames, public_ends: Ends) -> PermissionState:
         rows = self.direct.get(user_id, ())
         partial = None
         for row in rows:
@@ -81,13 +127,13 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True):
             is_owner=user_id == self.owner_id,
             is_public=user_id == PUBLIC_USER_ID,
             granted=_granted_permissions(rows),
-            denied=frozenset([row.permission for row in rows if row.is_denied]) if rows else _NOTHING,
+            denied=_denied_permissions(rows),
             filters=partial or {},
             collection=self._inherited_permissions(user_id),
             public=public,
             ends=_ends(rows),
             collection_ends={} if user_id == self.collection_owner_id else _ends(self.on_collection.get(user_id, ())),
-            public_ends=public_ends or {},
+            public_ends=public_ends,
         )
 
     def _inherited_permissions(self, user_id: int) -> Codenames:
@@ -104,6 +150,10 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True):
 
 def _granted_permissions(rows: Sequence[Assignment]) -> Codenames:
     return frozenset([row.permission for row in rows if not row.is_denied]) if rows else _NOTHING
+
+
+def _denied_permissions(rows: Sequence[Assignment]) -> Codenames:
+    return frozenset([row.permission for row in rows if row.is_denied]) if rows else _NOTHING
 
 
 def _ends(rows: Sequence[Assignment]) -> Ends:
@@ -179,33 +229,42 @@ _ASSIGNMENT_COLUMNS = (
 
 
 class UserOnAsset(msgspec.Struct, frozen=True, kw_only=True):
-    """A user with the state of their permissions on an asset, including filters."""
+    """A user with the assignments on an asset, including filters."""
 
     id: int
     username: str
     is_superuser: bool
     is_disabled: bool
-    state: PermissionState
+    scope: AssignmentScope
+
+    @property
+    def state(self) -> PermissionState:
+        return self.scope.state_of(self.id)
 
 
 class AssetAuthorizer:
     def __init__(self, database: Database) -> None:
         collections = assets.alias()
         own_columns = (assets.c.id, assets.c.asset_type, assets.c.owner_id, collections.c.owner_id)
-        public = select(literal_column(str(PUBLIC_USER_ID), Integer))
+        public = literal_column(str(PUBLIC_USER_ID), Integer)
         # A join for each user: with all of them in an IN list, SQLite may read the assignments of all users.
-        user = select(bindparam("user_id", type_=Integer).label("id"))
-        user_and_public = union(user, public).subquery("who")
+        user_id = bindparam("user_id", type_=Integer)
+        user = select(user_id.label("id"), user_id.label("member_id"))
+        user_and_public = (user, select(public, public), _teams_of(team_members.c.user_id == user_id))
+        who = union(*user_and_public).subquery("who")
         self._find = PreparedQuery(
             database,
-            select(*own_columns, *_ASSIGNMENT_COLUMNS)
+            select(*own_columns, who.c.member_id, *_ASSIGNMENT_COLUMNS)
             .outerjoin_from(assets, collections, collections.c.id == assets.c.parent_id)
-            .join(user_and_public, true())
-            .outerjoin(assignments, _is_on_asset_of(user_and_public))
+            .join(who, true())
+            .outerjoin(assignments, _is_on_asset_of(who))
             .where(assets.c.uid == bindparam("uid"), is_live()),
         )
         is_named = users.c.username_key == bindparam("username_key")
-        all_three = union(user, select(users.c.id).where(is_named), public).subquery("who")
+        named = select(users.c.id).where(is_named)
+        all_three = union(
+            *user_and_public, named.add_columns(users.c.id), _teams_of(team_members.c.user_id.in_(named))
+        ).subquery("who")
         self._find_with_user = PreparedQuery(
             database,
             select(
@@ -214,6 +273,7 @@ class AssetAuthorizer:
                 users.c.username,
                 users.c.is_superuser,
                 users.c.disabled_at,
+                all_three.c.member_id,
                 *_ASSIGNMENT_COLUMNS,
                 assignments.c.filters,
                 assignments.c.expires_at,
@@ -230,7 +290,7 @@ class AssetAuthorizer:
         rows = await self._find.all(uid=uid, user_id=effective_user_id(caller))
         if not rows:
             raise asset_not_found()
-        scope = _to_scope(rows[0], ((*row[4:], None, None) for row in rows if row[4] is not None))
+        scope = _to_scope(rows[0], ((*row[4:], None, None) for row in rows if row[5] is not None))
         return authorize_scope(rows[0][0], uid, caller, scope)
 
     async def authorize_with_user(
@@ -245,15 +305,15 @@ class AssetAuthorizer:
         )
         if not rows:
             raise asset_not_found()
-        given = [row[8:] for row in rows if row[8] is not None]
+        given = [row[8:] for row in rows if row[9] is not None]
         # Filters are decoded later: the time until a refusal must not tell whether somebody has some.
-        without_filters = _to_scope(rows[0], ((*assignment[:4], None, None) for assignment in given))
+        without_filters = _to_scope(rows[0], ((*assignment[:5], None, None) for assignment in given))
         asset = authorize_scope(rows[0][0], uid, caller, without_filters)
         user_id, name, is_superuser, disabled_at = rows[0][4:8]
         if user_id is None:
             return asset, None
         found = (
-            (*each[:4], each[4] and msgspec.json.decode(each[4]), each[5] and Timestamp.unpack(each[5]))
+            (*each[:5], each[5] and msgspec.json.decode(each[5]), each[6] and Timestamp.unpack(each[6]))
             for each in given
         )
         user = UserOnAsset(
@@ -261,9 +321,13 @@ class AssetAuthorizer:
             username=name,
             is_superuser=bool(is_superuser),
             is_disabled=disabled_at is not None,
-            state=_to_scope(rows[0], found).state_of(user_id),
+            scope=_to_scope(rows[0], found),
         )
         return asset, user
+
+
+def _teams_of(is_member: ColumnElement[bool]) -> Select[Any]:
+    return select(team_members.c.team_id, team_members.c.user_id).where(is_member)
 
 
 def _is_on_asset_of(holders: Subquery) -> ColumnElement[bool]:
@@ -278,13 +342,14 @@ def _is_on_asset_of(holders: Subquery) -> ColumnElement[bool]:
 def _to_scope(row: Sequence[Any], found: Iterable[Sequence[Any]]) -> AssignmentScope:
     """The scope of an asset, whose columns a row begins with, with these assignments."""
     asset_id, asset_type, owner_id, collection_owner_id = row[:4]
-    direct, on_collection = _split_by_level(asset_id, found)
+    direct, on_collection, teams = _split_by_level(asset_id, found)
     return AssignmentScope(
         asset_type=asset_type,
         owner_id=owner_id,
         direct=direct,
         collection_owner_id=collection_owner_id,
         on_collection=on_collection,
+        teams=teams,
     )
 
 
@@ -307,12 +372,15 @@ async def allowed_permissions_of_user(connection: AsyncConnection, row: Row[Any]
 
 async def _load_scope(connection: AsyncConnection, row: Row[Any], user_ids: Sequence[int]) -> AssignmentScope:
     asset_ids = [row.id] if row.parent_id is None else [row.id, row.parent_id]
+    given = users.alias()
+    themselves = select(given.c.id, given.c.id.label("member_id")).where(given.c.id.in_(user_ids))
+    who = union(themselves, _teams_of(team_members.c.user_id.in_(user_ids))).subquery("who")
     found = await connection.execute(
-        select(*_ASSIGNMENT_COLUMNS, assignments.c.filters, assignments.c.expires_at).where(
-            assignments.c.asset_id.in_(asset_ids), assignments.c.user_id.in_(user_ids), has_not_ended()
-        )
+        select(who.c.member_id, *_ASSIGNMENT_COLUMNS, assignments.c.filters, assignments.c.expires_at)
+        .join_from(assignments, who, who.c.id == assignments.c.user_id)
+        .where(assignments.c.asset_id.in_(asset_ids), has_not_ended())
     )
-    direct, on_collection = _split_by_level(row.id, found)
+    direct, on_collection, teams = _split_by_level(row.id, found)
     owner = select(assets.c.owner_id).where(assets.c.id == row.parent_id)
     return AssignmentScope(
         asset_type=row.asset_type,
@@ -320,21 +388,34 @@ async def _load_scope(connection: AsyncConnection, row: Row[Any], user_ids: Sequ
         direct=direct,
         collection_owner_id=(await connection.execute(owner)).scalar_one_or_none(),
         on_collection=on_collection,
+        teams=teams,
     )
 
 
 AssignmentLists = defaultdict[int, list[Assignment]]
 
 
-def _split_by_level(own_asset_id: int, rows: Iterable[Sequence[Any]]) -> tuple[AssignmentLists, AssignmentLists]:
-    """Return the assignments on the asset itself and those on its collection, by user."""
+def _split_by_level(
+    own_asset_id: int, rows: Iterable[Sequence[Any]]
+) -> tuple[AssignmentLists, AssignmentLists, dict[int, list[int]]]:
+    """Return the assignments on the asset itself and those on its collection, by user, and the teams by member.
+
+    A row begins with the member: the user, or a member of the team that the assignment is for.
+    """
     direct: AssignmentLists = defaultdict(list)
     on_collection: AssignmentLists = defaultdict(list)
-    for asset_id, user_id, permission, is_denied, filters, expires_at in rows:
+    teams = defaultdict[int, dict[int, None]](dict)
+    seen = set[tuple[int, int, str]]()
+    for member_id, asset_id, user_id, permission, is_denied, filters, expires_at in rows:
+        if member_id != user_id:
+            teams[member_id][user_id] = None
+        if (asset_id, user_id, permission) in seen:  # of a team with two of the users
+            continue
+        seen.add((asset_id, user_id, permission))
         parsed = {codename: tuple(queries) for codename, queries in (filters or {}).items()}
         assignment = Assignment(permission, bool(is_denied), parsed or None, expires_at)
         (direct if asset_id == own_asset_id else on_collection)[user_id].append(assignment)
-    return direct, on_collection
+    return direct, on_collection, {member_id: list(ids) for member_id, ids in teams.items()}
 
 
 def authorize_scope(asset_id: int, uid: str, caller: Caller, scope: AssignmentScope) -> AuthorizedAsset:

@@ -9,9 +9,10 @@ from msgspec import UNSET, Meta, UnsetType
 from fieldgate.assets.search_query import check_search
 from fieldgate.http.links import Link
 from fieldgate.http.search_grammar import MAX_SEARCH_CHARS
-from fieldgate.permissions.schemas import PartialRecord
+from fieldgate.permissions.schemas import PartialRecord, TeamReference
 
 ASSETS_PATH = "/api/v2/assets/"
+TEAMS_PATH = "/api/v2/teams/"
 INVITES_PATH = "/api/v2/project-ownership/invites/"
 MAX_BULK_ASSETS = 500
 
@@ -24,13 +25,23 @@ def asset_path(uid: str) -> str:
     return f"{ASSETS_PATH}{uid}/"
 
 
+def team_path(uid: str) -> str:
+    return f"{TEAMS_PATH}{uid}/"
+
+
 def assignment_path(uid: str, assignment_uid: str) -> str:
     return f"{asset_path(uid)}permission-assignments/{assignment_uid}/"
 
 
 class AssignmentRecord(msgspec.Struct, frozen=True, kw_only=True):
     url: Annotated[Link, Meta(description="URL of the assignment.")]
-    user: Annotated[Link, Meta(description="User who has the permission.")]
+    user: Annotated[Link | UnsetType, Meta(description="User who has the permission. Absent if a team has it.")] = UNSET
+    team: Annotated[Link | UnsetType, Meta(description="Team that has the permission, if `teams` asked for these.")] = (
+        UNSET
+    )
+    team__name: Annotated[str | UnsetType | None, Meta(description="Name of the team; null if you are not in it.")] = (
+        UNSET
+    )
     permission: Annotated[Link, Meta(description="The permission.")]
     partial_permissions: Annotated[
         list[PartialRecord] | UnsetType,
@@ -41,8 +52,10 @@ class AssignmentRecord(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="Label of the permission. For partial_submissions, an object with one label per permission."),
     ]
     inherited: Annotated[
-        bool | UnsetType, Meta(description="true if it comes from the collection of the asset; otherwise absent.")
+        bool | UnsetType,
+        Meta(description="true if it comes from the collection of the asset or from a team; otherwise absent."),
     ] = UNSET
+    via: Annotated[TeamReference | UnsetType, Meta(description="Team through which the user has it.")] = UNSET
     expires_at: Annotated[
         datetime | UnsetType, Meta(description="When it ends: nothing is granted from then on. Absent if it does not.")
     ] = UNSET

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, CompoundSelect, Select, and_, case, exists, not_, or_, select, union
 from sqlalchemy.sql.selectable import FromClause
 
-from fieldgate.accounts.tables import PUBLIC_USER_ID, users
+from fieldgate.accounts.tables import PUBLIC_USER_ID, users, with_teams_of
 from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
 
 # Checking this permission is enough: a row that grants another permission comes with one that grants view_asset, and
@@ -46,8 +46,17 @@ def _listed_ids(user_id: int, status: str | None) -> Select[Any] | CompoundSelec
 
 def collection_is_visible(collection: FromClause, user_id: int) -> ColumnElement[bool]:
     """Whether a user can view a collection. Collections are not nested."""
-    granted = (_is_granted(collection.c.id, each, VIEW) for each in (user_id, PUBLIC_USER_ID))
-    return or_(collection.c.owner_id == user_id, *granted)
+    given = assignments.alias()
+    is_granted = _exists(
+        given,
+        given.c.asset_id == collection.c.id,
+        given.c.user_id.in_(with_teams_of(user_id)),
+        given.c.permission == VIEW,
+        not_(given.c.is_denied),
+        has_not_ended(given),
+        not_(_is_denied(collection.c.id, user_id)),
+    )
+    return or_(collection.c.owner_id == user_id, is_granted, _is_granted(collection.c.id, PUBLIC_USER_ID, VIEW))
 
 
 def sharing_status() -> ColumnElement[str]:
@@ -61,7 +70,7 @@ def sharing_status() -> ColumnElement[str]:
 
 
 def is_shared() -> ColumnElement[bool]:
-    """Whether any other active user than the owner, or the public, has permissions on an asset."""
+    """Whether any other active user than the owner, a team, or the public, has permissions on an asset."""
     return or_(_is_shared_directly(), _is_shared_by_collection(), _is_shared_with_collection_owner())
 
 
@@ -73,11 +82,13 @@ def _owned_ids(user_id: int) -> Select[Any]:
 
 
 def _granted_ids(user_id: int, permission: str) -> Select[Any]:
+    """Assets on which the user or a team of the user has a permission."""
     return select(assignments.c.asset_id.label("id")).where(
-        assignments.c.user_id == user_id,
+        assignments.c.user_id.in_(with_teams_of(user_id)),
         assignments.c.permission == permission,
         not_(assignments.c.is_denied),
         has_not_ended(),
+        not_(_is_denied(assignments.c.asset_id, user_id)),
     )
 
 
@@ -87,11 +98,13 @@ def _inherited_ids(user_id: int) -> Select[Any]:
         select(inside.c.id)
         .join_from(assignments, inside, inside.c.parent_id == assignments.c.asset_id)
         .where(
-            assignments.c.user_id == user_id,
+            assignments.c.user_id.in_(with_teams_of(user_id)),
             assignments.c.permission == VIEW,
             not_(assignments.c.is_denied),
             has_not_ended(),
-            not_(_is_denied(inside, user_id)),
+            not_(_is_denied(inside.c.id, user_id)),
+            not_(_is_denied(inside.c.id, assignments.c.user_id)),
+            not_(_is_denied(assignments.c.asset_id, user_id)),
         )
     )
 
@@ -106,16 +119,16 @@ def _inherited_by_collection_owner(user_id: int) -> Select[Any]:
             collections.c.owner_id == user_id,
             collections.c.asset_type == "collection",
             inside.c.owner_id != user_id,
-            not_(_is_denied(inside, user_id)),
+            not_(_is_denied(inside.c.id, user_id)),
         )
     )
 
 
-def _is_denied(asset: FromClause, user_id: Any) -> ColumnElement[bool]:
+def _is_denied(asset_id: ColumnElement[int], user_id: Any) -> ColumnElement[bool]:
     denials = assignments.alias()
     return _exists(
         denials,
-        denials.c.asset_id == asset.c.id,
+        denials.c.asset_id == asset_id,
         denials.c.user_id == user_id,
         denials.c.permission == VIEW,
         denials.c.is_denied,
@@ -126,7 +139,7 @@ def _is_denied(asset: FromClause, user_id: Any) -> ColumnElement[bool]:
 
 
 def _is_inherited_by_public() -> ColumnElement[bool]:
-    return and_(_is_granted(assets.c.parent_id, PUBLIC_USER_ID, VIEW), not_(_is_denied(assets, PUBLIC_USER_ID)))
+    return and_(_is_granted(assets.c.parent_id, PUBLIC_USER_ID, VIEW), not_(_is_denied(assets.c.id, PUBLIC_USER_ID)))
 
 
 def _is_shared_directly() -> ColumnElement[bool]:
@@ -150,7 +163,7 @@ def _is_shared_by_collection() -> ColumnElement[bool]:
         given.c.permission == VIEW,
         not_(given.c.is_denied),
         has_not_ended(given),
-        not_(_is_denied(assets, given.c.user_id)),
+        not_(_is_denied(assets.c.id, given.c.user_id)),
         _is_active(given.c.user_id),
     )
 
@@ -162,7 +175,7 @@ def _is_shared_with_collection_owner() -> ColumnElement[bool]:
         collections,
         collections.c.id == assets.c.parent_id,
         collections.c.owner_id != assets.c.owner_id,
-        not_(_is_denied(assets, collections.c.owner_id)),
+        not_(_is_denied(assets.c.id, collections.c.owner_id)),
         _is_active(collections.c.owner_id),
     )
 

@@ -28,7 +28,7 @@ from fieldgate.events.visibility import audience_key, viewer_scope
 from fieldgate.http.injection import HandlerContext, SeenVersions
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import Created, Routes, VersionedRecord
+from fieldgate.http.operations import Created, RecordResult, Routes
 from fieldgate.http.pagination_links import parse_integer
 from fieldgate.http.request.body_parsing import JSONObject
 from fieldgate.http.request_parsing import ParsedRequest
@@ -177,7 +177,7 @@ async def event_export(
 )
 async def event_detail(
     id: str, caller: Caller, language: Language, store: EventStore, search: EventSearch, versions: SeenVersions
-) -> VersionedRecord:
+) -> RecordResult:
     state = await search.current(versions)
     scope = viewer_scope(caller, state.reference_data)
     id_ = parse_integer(id)
@@ -189,7 +189,7 @@ async def event_detail(
     if found.version > state.index_version.version:  # written since, maybe with new reference data
         state = await search.refresh()
     record = state.render(build_detail_template(found.event), language, scope)
-    return VersionedRecord(msgspec.Raw(record), state.versions)
+    return RecordResult(msgspec.Raw(record), state.versions)
 
 
 @routes.put(

@@ -22,7 +22,7 @@ from fieldgate.http.csrf import check_csrf
 from fieldgate.http.injection import ClientAddress, HandlerContext, SeenVersions, resolve_parameters
 from fieldgate.http.internal_api import InternalCall
 from fieldgate.http.negotiation import Format, negotiate
-from fieldgate.http.operations import BodyKind, Operation, VersionedRecord
+from fieldgate.http.operations import BodyKind, Operation, RecordResult
 from fieldgate.http.page_forms import FormPost, PageForms, is_form_post, split_form_query
 from fieldgate.http.request import body_parsing
 from fieldgate.http.request.authentication import SESSION_COOKIE, Authenticator, authenticate, read_cookie
@@ -427,7 +427,7 @@ class Endpoint:
             context.versions = own_versions
             result = await self._call_handler(operation, context)
             # If data was written in the meantime, the version of the result is unknown: send it, but do not cache it.
-            if isinstance(result, ListResult | VersionedRecord) and result.versions is not None:
+            if isinstance(result, ListResult | RecordResult) and result.versions is not None:
                 is_current = result.versions == own_versions
             else:
                 # Read again: the handler may have seen a write that this process has not heard of yet.

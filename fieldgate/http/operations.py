@@ -7,17 +7,18 @@
 
 A handler receives its arguments by type or name: `PageRequest`, `Language`, `BaseURL`, `ParsedRequest`, a `Caller`
 (anonymous or not) or a `User` (401 if anonymous), the structs `query` and `body`, the path parameters, and any service
-that `app.py` provides. It returns a `ListResult`, a record, `VersionedRecord`, `Created`, `PreviewResult`, None, or a
+that `app.py` provides. It returns a `ListResult`, a record, `RecordResult`, `Created`, `PreviewResult`, None, or a
 `Response`.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Required, TypedDict, Unpack, get_type_hints
 
 import msgspec
 
+from fieldgate.errors import Header
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.pagination_links import PAGING_PARAMETERS
@@ -67,11 +68,15 @@ class Created(msgspec.Struct, frozen=True):
     location: Link | None = None
 
 
-class VersionedRecord(msgspec.Struct, frozen=True):
-    """A record, and the data versions it was read at: the handler may have answered from an earlier state."""
+class RecordResult(msgspec.Struct, frozen=True):
+    """A record with more than itself.
+
+    `versions` are those of the data it was read at: the handler may have answered from an earlier state.
+    """
 
     record: Any
-    versions: tuple[int, ...]
+    versions: tuple[int, ...] | None = None
+    headers: Sequence[Header] = ()
 
 
 class PreviewResult(msgspec.Struct, frozen=True):

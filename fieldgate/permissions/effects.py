@@ -12,8 +12,8 @@ class EffectKind(Enum):
 
     GRANTED = "granted"
     REMOVED = "removed"
-    DENIED = "denied"  # not inherited from the collection any more
-    ALLOWED = "allowed"  # no longer denied
+    DENIED = "denied"  # the collection or a team does not pass it on any more
+    ALLOWED = "allowed"  # the collection or a team may pass it on again
     FILTERED = "filtered"  # the submissions it is for changed
     ENDS = "ends"  # at another time than before, or no longer
 
@@ -47,7 +47,7 @@ _EFFECT_MESSAGES = {
     (EffectKind.REMOVED, EffectReason.DEPENDENT): Message("{permission}: removed, as it requires {because}."),
     (EffectKind.REMOVED, EffectReason.NOT_LISTED): Message("{permission}: removed, as the new list does not name it."),
     (EffectKind.DENIED, EffectReason.ASKED): Message(
-        "{permission}: denied here, as asked, though the collection grants it."
+        "{permission}: denied here, as asked, though the collection or a team grants it."
     ),
     (EffectKind.DENIED, EffectReason.DEPENDENT): Message("{permission}: denied here, as it requires {because}."),
     (EffectKind.DENIED, EffectReason.NOT_LISTED): Message(
@@ -55,6 +55,9 @@ _EFFECT_MESSAGES = {
     ),
     (EffectKind.ALLOWED, EffectReason.ASKED): Message("{permission}: no longer denied here, as asked."),
     (EffectKind.ALLOWED, EffectReason.IMPLIED): Message("{permission}: no longer denied here, implied by {because}."),
+    (EffectKind.ALLOWED, EffectReason.DEPENDENT): Message(
+        "{permission}: held through a team again, as {because} is removed."
+    ),
     (EffectKind.FILTERED, EffectReason.ASKED): Message("{permission}: now for other submissions, as asked."),
     (EffectKind.FILTERED, EffectReason.DEPENDENT): Message(
         "{permission}: now for fewer submissions, as some permissions require {because}."

@@ -24,34 +24,38 @@ class Rule(Enum):
 
     ACCOUNT_DISABLED = "account_disabled"
     NOT_FOR_TYPE = "not_for_type"
-    UNRESTRICTED = "unrestricted"  # owners and superusers have no partial_submissions
+    UNRESTRICTED = "unrestricted"  # who may act on all submissions has no partial_submissions from teams
     OWNER = "owner"
     SUPERUSER = "superuser"
     ASSIGNED = "assigned"  # and perhaps implied by `because`, which is assigned too
     COLLECTION = "collection"  # inherited from the collection
+    TEAM = "team"  # through a team
     PUBLIC = "public"
     DENIED = "denied"
     PARTIAL = "partial"  # for some submissions only
+    LIMITED = "limited"  # partial_submissions is assigned, and wins over what teams pass on
     NOT_FOR_PUBLIC = "not_for_public"
     NOTHING = "nothing"
 
 
-GRANTING_RULES = frozenset({Rule.OWNER, Rule.SUPERUSER, Rule.ASSIGNED, Rule.COLLECTION, Rule.PUBLIC})
+GRANTING_RULES = frozenset({Rule.OWNER, Rule.SUPERUSER, Rule.ASSIGNED, Rule.COLLECTION, Rule.TEAM, Rule.PUBLIC})
 # If one of these decided, no assignment changes anything.
 FINAL_RULES = frozenset({Rule.ACCOUNT_DISABLED, Rule.NOT_FOR_TYPE, Rule.UNRESTRICTED, Rule.NOT_FOR_PUBLIC})
 
 _RULE_MESSAGES = {
     Rule.ACCOUNT_DISABLED: Message("The account is disabled: its permissions cannot be used."),
     Rule.UNRESTRICTED: Message(
-        "Owners and superusers may act on all submissions: partial permissions do not apply to them."
+        "Who may act on all submissions, as owners and superusers do, is not limited to some of them."
     ),
     Rule.OWNER: Message("The owner of the asset always has {permission}."),
     Rule.SUPERUSER: Message("Superusers have {permission} on every asset."),
     Rule.ASSIGNED: Message("{permission} is assigned on this asset."),
     Rule.COLLECTION: Message("{permission} is passed down by the collection of the asset."),
     Rule.PUBLIC: Message("{permission} is held by the public, and so by everybody."),
-    Rule.DENIED: Message("{permission} is denied on this asset, though its collection would pass it down."),
+    Rule.TEAM: Message("{permission} is held through a team."),
+    Rule.DENIED: Message("{permission} is denied on this asset, though its collection or a team would pass it on."),
     Rule.PARTIAL: Message("{permission} is held for some submissions only."),
+    Rule.LIMITED: Message("partial_submissions is assigned on this asset, and wins over {permission} of a team."),
     Rule.NOTHING: Message("Nothing grants {permission} on this asset."),
 }
 
@@ -106,19 +110,26 @@ def explain(
 ) -> Explanation:
     """Explain whether a user has a permission, with every rule that matches."""
     owned = rules.owner_permissions(asset_type)
+    passed = rules.passed_on(state, asset_type)
+    denied = rules.with_dependent(state.denied, asset_type)
+    filters = rules.own_filters(state, asset_type)
+    held = passed | state.granted
+    is_surpassed = PARTIAL in state.teams - denied - held
     matching = [
         rule
         for rule, matches in (
             (Rule.ACCOUNT_DISABLED, is_disabled),
             (Rule.NOT_FOR_TYPE, permission not in rules.assignable(asset_type)),
-            (Rule.UNRESTRICTED, permission == PARTIAL and (state.is_owner or is_superuser)),
+            (Rule.UNRESTRICTED, permission == PARTIAL and (state.is_owner or is_superuser or is_surpassed)),
             (Rule.OWNER, state.is_owner and permission in owned),
             (Rule.SUPERUSER, is_superuser and permission in owned),
             (Rule.ASSIGNED, permission in state.granted),
-            (Rule.COLLECTION, permission in state.collection and permission not in state.denied),
+            (Rule.COLLECTION, permission in state.collection & passed),
+            (Rule.TEAM, permission in state.teams & passed),
             (Rule.PUBLIC, permission in state.public),
-            (Rule.DENIED, permission in state.collection and permission in state.denied),
-            (Rule.PARTIAL, permission in state.filters),
+            (Rule.DENIED, permission in (state.collection | state.teams) & denied),
+            (Rule.PARTIAL, permission in filters),
+            (Rule.LIMITED, PARTIAL in state.granted and permission in state.teams - held - denied),
             (Rule.NOT_FOR_PUBLIC, state.is_public and permission not in PUBLIC_ASSIGNABLE),
         )
         if matches
@@ -135,7 +146,7 @@ def explain(
                 for rule in others
             ),
         ),
-        filters=_filters(state, permission),
+        filters=filters if permission == PARTIAL else {each: filters[each] for each in filters if each == permission},
         needs=() if allowed or first in FINAL_RULES else _needs(state, permission, asset_type),
     )
 
@@ -147,20 +158,23 @@ def _because(rule: Rule, state: PermissionState, permission: str) -> tuple[str, 
         sources = state.granted
     elif rule is Rule.COLLECTION:
         sources = state.collection - state.denied
+    elif rule is Rule.TEAM:
+        sources = state.teams - state.denied
     else:
         return ()
     return tuple(sorted([each for each in sources if permission in implied(each)]))
 
 
 def _end(rule: Rule, state: PermissionState, permission: str) -> datetime | None:
-    ends = {Rule.ASSIGNED: state.ends, Rule.COLLECTION: state.collection_ends, Rule.PUBLIC: state.public_ends}
-    return state.ends.get(PARTIAL) if rule is Rule.PARTIAL else ends.get(rule, {}).get(permission)
-
-
-def _filters(state: PermissionState, permission: str) -> Filters:
-    if permission == PARTIAL:
-        return state.filters
-    return {each: given for each, given in state.filters.items() if each == permission}
+    if rule is Rule.PARTIAL:
+        return (state.ends if PARTIAL in state.granted else state.team_ends).get(PARTIAL)
+    by_rule = {
+        Rule.ASSIGNED: state.ends,
+        Rule.COLLECTION: state.collection_ends,
+        Rule.TEAM: state.team_ends,
+        Rule.PUBLIC: state.public_ends,
+    }
+    return by_rule.get(rule, {}).get(permission)
 
 
 def _needs(state: PermissionState, permission: str, asset_type: str) -> tuple[Need, ...]:

@@ -1,5 +1,14 @@
 """The rules of holding, assigning and removing permissions.
 
+What a user may do with an asset, in this order:
+
+1. The owner may do everything.
+2. A permission that is denied to the user is not held, nor is any that implies it.
+3. `partial_submissions` that is assigned to the user wins over permissions on all submissions from teams.
+4. Otherwise the user holds all that is assigned to the user, to the user's teams, or to either on the collection, with
+   what it implies. A permission on all submissions removes `partial_submissions`.
+5. Everybody holds what the public holds.
+
 A `PermissionState` is everything that decides what a user may do with an asset. An action on it returns the new state
 and the effects, each with its reason:
 
@@ -10,7 +19,7 @@ and the effects, each with its reason:
 Invariants, which every action keeps, in whatever order it names permissions:
 
 * `granted` contains all permissions that its members imply and the asset type supports, and no contradictions.
-* `denied` contains, with a permission, all inheritable permissions that imply it.
+* `denied` contains, with a permission, all permissions that imply it and could be inherited from a collection.
 * Nothing is both granted and denied.
 * No permission ends before one that implies it.
 """
@@ -36,7 +45,7 @@ from fieldgate.permissions.submission_filters import Filters, filters_equal, req
 Codenames = frozenset[str]
 RequestedEnds = Mapping[str, datetime | None]  # of named permissions; None: never; absent: as it is
 
-_NEVER = datetime.max.replace(tzinfo=UTC)
+NEVER, _PAST = datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)
 
 _BASE_PERMISSIONS = frozenset({"view_asset", "change_asset", "manage_asset"})
 ASSIGNABLE: Mapping[str, Codenames] = {
@@ -65,6 +74,11 @@ _CONTRADICTIONS: Mapping[str, Codenames] = {
 }
 
 
+_ON_ALL_SUBMISSIONS = frozenset(
+    each for each in BY_CODENAME if _CONTRADICTIONS[PARTIAL] & (implied(each) | {each})
+)  # what partial_submissions contradicts
+
+
 def _conflict(first: str, second: str, asset_type: str) -> bool:
     """Whether permissions contradict each other, directly or by what they imply."""
     together = _CLOSURES[asset_type][first] | _CLOSURES[asset_type][second]
@@ -89,10 +103,13 @@ class PermissionState(msgspec.Struct, frozen=True, kw_only=True):
     denied: Codenames = frozenset()
     filters: Filters = {}
     collection: Codenames = frozenset()  # inherited from the collection
+    teams: Codenames = frozenset()  # of the user's teams
+    team_filters: Filters = {}
     public: Codenames = frozenset()  # granted to the public, and so to everybody
     # When permissions end; those that never do are absent. All that is in the state has not ended.
     ends: Mapping[str, datetime] = {}  # of those granted
     collection_ends: Mapping[str, datetime] = {}
+    team_ends: Mapping[str, datetime] = {}
     public_ends: Mapping[str, datetime] = {}
 
 
@@ -132,10 +149,38 @@ def inherited(codenames: Codenames, asset_type: str) -> Codenames:
 
 
 def own_permissions(state: PermissionState, asset_type: str) -> Codenames:
-    """Return what a user holds as owner, by assignment, or through the collection."""
+    """Return what a user holds as owner, by assignment, or through the collection or teams."""
     if state.is_owner:
         return owner_permissions(asset_type)
-    return state.granted | (state.collection - state.denied)
+    return state.granted | passed_on(state, asset_type)
+
+
+def passed_on(state: PermissionState, asset_type: str) -> Codenames:
+    """Return what a user holds through the collection or teams."""
+    passed = state.collection | state.teams
+    if not passed:
+        return passed
+    if state.denied:
+        passed -= with_dependent(state.denied, asset_type)
+    if PARTIAL in state.granted:
+        return passed - _ON_ALL_SUBMISSIONS
+    if PARTIAL in passed:
+        has_lost_filters = state.team_filters and not _team_filters(state, asset_type)
+        if has_lost_filters or _ON_ALL_SUBMISSIONS & (passed | state.granted):
+            return passed - {PARTIAL}
+    return passed
+
+
+def own_filters(state: PermissionState, asset_type: str) -> Filters:
+    """Return for which submissions a user holds `partial_submissions`."""
+    if PARTIAL in state.granted:
+        return state.filters
+    return _team_filters(state, asset_type) if PARTIAL in passed_on(state, asset_type) else {}
+
+
+def _team_filters(state: PermissionState, asset_type: str) -> Filters:
+    denied = with_dependent(state.denied, asset_type)
+    return {codename: given for codename, given in state.team_filters.items() if codename not in denied}
 
 
 def effective_permissions(state: PermissionState, asset_type: str) -> Codenames:
@@ -146,19 +191,27 @@ def effective_permissions(state: PermissionState, asset_type: str) -> Codenames:
     return own_permissions(state, asset_type) | state.public
 
 
-def own_ends(state: PermissionState) -> Mapping[str, datetime]:
-    """Return when the own permissions end: what is assigned and inherited ends with the later of both."""
-    if not state.ends and not state.collection_ends:
+def own_ends(state: PermissionState, asset_type: str) -> Mapping[str, datetime]:
+    """Return when the own permissions end: what is held in several ways ends with the last of them."""
+    if not state.ends and not state.collection_ends and not state.team_ends:
         return {}
-    passed_down = state.collection - state.denied
+    passed = passed_on(state, asset_type)
     latest = {
         each: max(
-            state.ends.get(each, _NEVER) if each in state.granted else state.collection_ends.get(each, _NEVER),
-            state.collection_ends.get(each, _NEVER) if each in passed_down else state.ends.get(each, _NEVER),
+            state.ends.get(each, NEVER) if each in state.granted else _PAST,
+            _passed_end(state, each) if each in passed else _PAST,
         )
-        for each in state.granted | passed_down
+        for each in state.granted | passed
     }
-    return {each: end for each, end in latest.items() if end != _NEVER}
+    return {each: end for each, end in latest.items() if end != NEVER}
+
+
+def _passed_end(state: PermissionState, codename: str) -> datetime:
+    """Return when the collection and the teams stop passing a permission on, which at least one of them does."""
+    return max(
+        state.collection_ends.get(codename, NEVER) if codename in state.collection else _PAST,
+        state.team_ends.get(codename, NEVER) if codename in state.teams else _PAST,
+    )
 
 
 def find_contradiction(codenames: Iterable[str], asset_type: str) -> tuple[str, str] | None:
@@ -205,24 +258,43 @@ def replace(
 ) -> RuleOutcome:
     """Replace all permissions by these and the ones they imply.
 
-    Permissions in the list that the collection passes down are not assigned a second time.
+    Permissions in the list that the collection or a team passes on as listed are not assigned a second time.
     """
     requested = _as_codenames(codenames)
     _validate(state, requested, asset_type)
     _validate_ends(state, requested, asset_type, ends or {})
     new_filters = required_filters(requested, filters)
-    inheriting = state.collection - state.denied - state.granted
-    assigned = _apply_grant(state, requested - inheriting, asset_type, new_filters)
-    surplus = own_permissions(assigned.state, asset_type) - _granted_closure(requested, asset_type, new_filters)
-    removed = _apply_removal(assigned.state, surplus, asset_type, EffectReason.NOT_LISTED)
-    replaced = RuleOutcome(removed.state, assigned.effects + removed.effects)
+    needed = requested - _held_already(state, requested, asset_type, new_filters, ends or {})
+    replaced = _apply_grant(state, needed, asset_type, new_filters)
+    closure = _granted_closure(requested, asset_type, new_filters)
+    # Twice: without partial_submissions, what a team passes on may come into force.
+    while surplus := own_permissions(replaced.state, asset_type) - closure:
+        removed = _apply_removal(replaced.state, surplus, asset_type, EffectReason.NOT_LISTED)
+        replaced = RuleOutcome(removed.state, replaced.effects + removed.effects)
     return _apply_ends(state, replaced, requested, ends or {})
+
+
+def extend(
+    state: PermissionState,
+    codenames: Iterable[str] | str,
+    asset_type: str,
+    filters: Filters | None = None,
+    ends: RequestedEnds | None = None,
+) -> RuleOutcome:
+    """Assign permissions, except those that the collection or a team passes on as listed."""
+    requested = _as_codenames(codenames)
+    _validate(state, requested, asset_type)
+    held = _held_already(state, requested, asset_type, required_filters(requested, filters), ends or {})
+    if held == requested:
+        return RuleOutcome(state, ())
+    needed = requested - held
+    return assign(state, needed, asset_type, filters if PARTIAL in needed else None, ends)
 
 
 def remove_all(state: PermissionState, asset_type: str) -> RuleOutcome:
     """Remove all permissions, and deny the inherited ones."""
     _reject_owner(state)
-    return _apply_removal(state, own_permissions(state, asset_type), asset_type, EffectReason.ASKED)
+    return _apply_removal(state, state.granted | state.collection | state.teams, asset_type, EffectReason.ASKED)
 
 
 def recompute_implied(state: PermissionState, asset_type: str) -> RuleOutcome:
@@ -231,6 +303,18 @@ def recompute_implied(state: PermissionState, asset_type: str) -> RuleOutcome:
 
 
 # Parts of actions
+
+
+def _held_already(
+    state: PermissionState, requested: Codenames, asset_type: str, filters: Filters, ends: RequestedEnds
+) -> Codenames:
+    """Return what of a list is not assigned but passed on, until the same time and for the same submissions."""
+    return frozenset(
+        each
+        for each in (passed_on(state, asset_type) - state.granted) & requested
+        if (each not in ends or (ends[each] or NEVER) == _passed_end(state, each))
+        and (each != PARTIAL or filters_equal(filters, _team_filters(state, asset_type)))
+    )
 
 
 def _apply_grant(state: PermissionState, requested: Codenames, asset_type: str, new_filters: Filters) -> RuleOutcome:
@@ -254,6 +338,11 @@ def _apply_grant(state: PermissionState, requested: Codenames, asset_type: str, 
         ),
     ]
     filters = state.filters
+    if PARTIAL in granted - state.granted:
+        effects += [
+            Effect(each, EffectKind.REMOVED, EffectReason.CONTRADICTED, PARTIAL)
+            for each in sorted((passed_on(state, asset_type) & _ON_ALL_SUBMISSIONS) - removed)
+        ]
     if PARTIAL in requested and not filters_equal(new_filters, state.filters):
         filters = new_filters
         if PARTIAL in state.granted:
@@ -273,8 +362,9 @@ def _apply_grant(state: PermissionState, requested: Codenames, asset_type: str, 
 def _apply_removal(state: PermissionState, requested: Codenames, asset_type: str, reason: EffectReason) -> RuleOutcome:
     removed = with_dependent(requested, asset_type) & state.granted
     # Also what the collection does not pass down yet: it might later, and would imply what is denied now.
-    could_pass = INHERITABLE & assignable(asset_type, to_public=state.is_public)
-    denied = (with_dependent(state.collection & requested, asset_type) & could_pass) - state.denied
+    could_pass = (INHERITABLE & assignable(asset_type, to_public=state.is_public)) | state.teams
+    passed = (state.collection | state.teams) & requested
+    denied = (with_dependent(passed, asset_type) & could_pass) - state.denied
     effects = [
         *(
             Effect(each, EffectKind.REMOVED, *_removal_reason(each, requested, reason))
@@ -296,6 +386,9 @@ def _apply_removal(state: PermissionState, requested: Codenames, asset_type: str
     after = msgspec.structs.replace(
         state, granted=granted, denied=state.denied | denied, filters=filters, ends=_ends_of(granted, state)
     )
+    if PARTIAL in state.granted - granted:
+        regained = passed_on(after, asset_type) - passed_on(state, asset_type) - {PARTIAL}
+        effects += [Effect(each, EffectKind.ALLOWED, EffectReason.DEPENDENT, PARTIAL) for each in sorted(regained)]
     return RuleOutcome(after, tuple(effects))
 
 
@@ -315,13 +408,13 @@ def _apply_ends(
     after = outcome.state
     if not before.ends and not any(asked.values()):
         return outcome
-    ended = {each: before.ends.get(each, _NEVER) for each in before.granted & after.granted}
+    ended = {each: before.ends.get(each, NEVER) for each in before.granted & after.granted}
     ends = dict(ended)
     for each in requested & after.granted:
         if each in asked:
-            ends[each] = asked[each] or _NEVER
+            ends[each] = asked[each] or NEVER
         else:
-            ends.setdefault(each, _NEVER)
+            ends.setdefault(each, NEVER)
     named = [each for each in sorted(asked) if each in ends and each in requested]
     others = sorted(ended.keys() - requested)
     cut = [other for other in others if any(_implies(other, each, after) for each in named)]
@@ -331,12 +424,12 @@ def _apply_ends(
         for other in others:
             if _implies(each, other, after) and ended[other] == ended.get(each):
                 ends[other] = min(ends[other], ends[each])
-    last = {each: max(_ends_implying(each, ends, after), default=_NEVER) for each in after.granted}
+    last = {each: max(_ends_implying(each, ends, after), default=NEVER) for each in after.granted}
     changed = sorted(each for each, end in ended.items() if last[each] != end)
     effects = [
         Effect(each, EffectKind.ENDS, *_end_reason(each, named, last[each] < ended[each], after)) for each in changed
     ]
-    limited = {each: end for each, end in last.items() if end != _NEVER}
+    limited = {each: end for each, end in last.items() if end != NEVER}
     return RuleOutcome(msgspec.structs.replace(after, ends=limited), (*outcome.effects, *effects))
 
 
@@ -420,17 +513,18 @@ def _validate(state: PermissionState, requested: Codenames, asset_type: str) -> 
 
 
 def _validate_ends(state: PermissionState, requested: Codenames, asset_type: str, ends: RequestedEnds) -> None:
-    """Refuse an end after which the collection would go on to pass the permission down."""
+    """Refuse an end after which the collection or a team would go on to pass the permission on."""
     for codename in sorted(requested):
         end = ends.get(codename)
         if end is None:
             continue
+        passed = state.collection | state.teams
         lifted = _CLOSURES[asset_type][codename] & state.denied
-        outlasting = codename in state.collection and state.collection_ends.get(codename, _NEVER) > end
+        outlasting = codename in passed and _passed_end(state, codename) > end
         if lifted or outlasting:
             message = Message(
-                "This would not end: the collection passes {permission} down as well. Set the end on the collection.",
-                permission=min(lifted & state.collection or lifted, default=codename),
+                "This would not end: the collection or a team passes {permission} on as well. Set the end there.",
+                permission=min(lifted & passed or lifted, default=codename),
             )
             raise RuleViolation("expires_at", message)
 

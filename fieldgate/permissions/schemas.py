@@ -93,6 +93,13 @@ class WhatIfRecord(msgspec.Struct, frozen=True, kw_only=True):
     result: Annotated[list[Link], Meta(description="Permissions held afterwards.")]
 
 
+class TeamReference(msgspec.Struct, frozen=True):
+    """A team, as far as the caller may know it."""
+
+    url: Annotated[Link | None, Meta(description="URL of the team; null if you are not in it.")] = None
+    name: Annotated[str | None, Meta(description="Name of the team; null if you are not in it.")] = None
+
+
 class MatchedRecord(msgspec.Struct, frozen=True, kw_only=True):
     rule: Annotated[
         Literal[
@@ -103,9 +110,11 @@ class MatchedRecord(msgspec.Struct, frozen=True, kw_only=True):
             "superuser",
             "assigned",
             "collection",
+            "team",
             "public",
             "denied",
             "partial",
+            "limited",
             "not_for_public",
             "nothing",
         ],
@@ -117,6 +126,9 @@ class MatchedRecord(msgspec.Struct, frozen=True, kw_only=True):
     why: Annotated[str, Meta(description="The rule in words, with labels in place of codenames.")]
     expires_at: Annotated[
         datetime | UnsetType, Meta(description="When it stops to apply, because what is assigned ends then.")
+    ] = UNSET
+    via: Annotated[
+        list[TeamReference] | UnsetType, Meta(description="For the rule `team`: the teams that have the permission.")
     ] = UNSET
 
 

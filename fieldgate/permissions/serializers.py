@@ -1,6 +1,6 @@
 """Records of permissions, effects and explanations, in the language of the caller."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -12,7 +12,7 @@ from fieldgate.i18n.messages import translate
 from fieldgate.permissions import rules, what_if
 from fieldgate.permissions.catalogue import PARTIAL, PERMISSIONS, Permission, implied, permission_path
 from fieldgate.permissions.effects import Effect
-from fieldgate.permissions.explain import Explanation, MatchedRule, Need
+from fieldgate.permissions.explain import Explanation, MatchedRule, Need, Rule
 from fieldgate.permissions.labels import short_label
 from fieldgate.permissions.rules import Codenames, PermissionState
 from fieldgate.permissions.schemas import (
@@ -23,6 +23,7 @@ from fieldgate.permissions.schemas import (
     NeedRecord,
     PartialRecord,
     PermissionRecord,
+    TeamReference,
     WhatIfRecord,
 )
 from fieldgate.permissions.sentences import effect_reason, need_sentence, rule_sentence
@@ -108,22 +109,31 @@ def what_if_record(
 
 
 def explanation_record(
-    explanation: Explanation, *, user: Link, asset: Link, asset_type: str, language: Language
+    explanation: Explanation,
+    *,
+    user: Link,
+    asset: Link,
+    asset_type: str,
+    via: Sequence[TeamReference] = (),
+    language: Language,
 ) -> ExplanationRecord:
+    """`via` are the teams through which the user has it."""
     return ExplanationRecord(
         user=user,
         permission=Link(permission_path(explanation.permission)),
         label=short_label(explanation.permission, asset_type, language),
         asset=asset,
         allowed=explanation.allowed,
-        rules=[_matched_record(each, asset_type, language) for each in explanation.matched],
+        rules=[_matched_record(each, asset_type, tuple(via), language) for each in explanation.matched],
         partial_permissions=partial_records(explanation.filters) or msgspec.UNSET,
         needs=[_need_record(each, asset_type, language) for each in explanation.needs],
     )
 
 
 @lru_cache(maxsize=1024)
-def _matched_record(matched: MatchedRule, asset_type: str, language: Language) -> MatchedRecord:
+def _matched_record(
+    matched: MatchedRule, asset_type: str, via: tuple[TeamReference, ...], language: Language
+) -> MatchedRecord:
     return MatchedRecord(
         rule=matched.rule.value,
         message=translate(matched.message(), language),
@@ -131,6 +141,7 @@ def _matched_record(matched: MatchedRule, asset_type: str, language: Language) -
         because=permission_links(matched.because),
         why=rule_sentence(matched, asset_type, language),
         expires_at=matched.expires_at or msgspec.UNSET,
+        via=list(via) if matched.rule is Rule.TEAM else msgspec.UNSET,
     )
 
 

@@ -3,6 +3,7 @@
 import random
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,14 +11,18 @@ import msgspec
 from sqlalchemy import select
 
 from fieldgate.accounts.store import IssuedBy
-from fieldgate.accounts.tables import PUBLIC_USER_ID, PUBLIC_USERNAME
+from fieldgate.accounts.tables import PUBLIC_USER_ID, PUBLIC_USERNAME, users
+from fieldgate.accounts.teams import TeamStore
 from fieldgate.assets.authorization import Assignment, AssignmentScope
+from fieldgate.assets.sharing.store import decode_filters
 from fieldgate.assets.store import TOPIC, AssetStore, NewAsset
 from fieldgate.assets.tables import assets, assignments
 from fieldgate.assets.trash import Trash
 from fieldgate.db import new_uid, now
+from fieldgate.identity import User
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.effects import RuleViolation
 from fieldgate.permissions.rules import RuleOutcome
 from fieldgate.permissions.submission_filters import Filters
 from tests.accounts.disabled_users import disable_user
@@ -54,6 +59,8 @@ class PermissionWorld:
         self.service = service
         self.store = AssetStore(service.database, service.data_versions)
         self.users: list[WorldUser] = []
+        self.teams: list[WorldUser] = []
+        self.members: dict[int, set[int]] = defaultdict(set)  # ids of teams by user id
         self.assets: list[WorldAsset] = []
         self.deleted: list[WorldAsset] = []
         self.trash = Trash(service.database, service.data_versions, days=30)
@@ -64,6 +71,18 @@ class PermissionWorld:
         created = WorldUser(user_id, username, {"Authorization": f"Token {token}"}, details.get("is_superuser", False))
         self.users.append(created)
         return created
+
+    async def create_team(self, admin: WorldUser, *members: WorldUser) -> WorldUser:
+        store = TeamStore(self.service.database, self.service.data_versions)
+        user = User(id=admin.id, username=admin.username, is_superuser=admin.is_superuser)
+        uid = await store.create(user, f"Team {len(self.teams)}", "")
+        await store.add_members(user, uid, [each.username for each in members], "member")
+        async with self.service.database.read_transaction() as connection:
+            row = (await connection.execute(select(users).where(users.c.uid == uid))).one()
+        self.teams.append(WorldUser(row.id, row.username))
+        for each in (admin, *members):
+            self.members[each.id].add(row.id)
+        return self.teams[-1]
 
     async def disable(self, user: WorldUser) -> None:
         await disable_user(self.service.store, user.username)
@@ -122,6 +141,7 @@ class PermissionWorld:
             direct=await self._load_rows(asset),
             collection_owner_id=None if collection is None else collection.owner.id,
             on_collection={} if collection is None else await self._load_rows(collection),
+            teams={user_id: sorted(team_ids) for user_id, team_ids in self.members.items()},
         )
 
     async def _load_rows(self, asset: WorldAsset) -> dict[int, list[Assignment]]:
@@ -129,7 +149,8 @@ class PermissionWorld:
         async with self.service.database.read_transaction() as connection:
             for row in await connection.execute(select(assignments).where(assignments.c.asset_id == asset.id)):
                 if row.expires_at is None or row.expires_at > now():
-                    assignment = Assignment(row.permission, row.is_denied, row.filters, row.expires_at)
+                    filters = row.filters and decode_filters(row.filters)
+                    assignment = Assignment(row.permission, row.is_denied, filters, row.expires_at)
                     found[row.user_id].append(assignment)
         return found
 
@@ -163,6 +184,8 @@ async def generate_world(service: Service, seed: int) -> PermissionWorld:
     rng, world = random.Random(seed), PermissionWorld(service)
     for index in range(5):
         await world.create_user(is_superuser=index == 4)
+    for _ in range(3):
+        await world.create_team(*rng.sample(world.users, rng.randint(1, 3)))
     collections = [await world.create_asset(rng.choice(world.users), "collection") for _ in range(2)]
     for asset_type in ("survey", "survey", "survey", "block", "question", "template"):
         parent = rng.choice([None, *collections])
@@ -187,11 +210,12 @@ async def _deny_what_a_collection_passes_down(world: PermissionWorld, collection
 async def random_step(world: PermissionWorld, rng: random.Random) -> None:
     """Grant or remove a permission."""
     thing = rng.choice(world.assets)
-    person = rng.choice([each for each in (*world.users, PUBLIC_USER) if each is not thing.owner])
+    person = rng.choice([each for each in (*world.users, *world.teams, PUBLIC_USER) if each is not thing.owner])
     possible: Sequence[str] = sorted(rules.assignable(thing.asset_type, to_public=person is PUBLIC_USER))
     if possible and rng.random() < 0.7:
         hours = rng.choice([None, 1, 2, 3])
         until = None if hours is None else now() + timedelta(hours=hours)
-        await world.grant(person, thing, rng.choice(possible), until=until)
+        with suppress(RuleViolation):  # it would not end: a collection or team passes it on for longer
+            await world.grant(person, thing, rng.choice(possible), until=until)
     elif possible:
         await world.revoke(person, thing, rng.choice(possible))

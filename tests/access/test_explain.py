@@ -54,7 +54,7 @@ async def tried(world: PermissionWorld, person: WorldUser, asset: WorldAsset) ->
 
 
 def holds(state: rules.PermissionState) -> bool:
-    return bool(state.is_owner or state.granted or state.denied or state.collection)
+    return bool(state.is_owner or state.granted or state.denied or state.collection or state.teams)
 
 
 @pytest.mark.parametrize("seed", [1, *nightly_only(2)])

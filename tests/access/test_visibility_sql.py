@@ -25,7 +25,9 @@ def how_shared(world: PermissionWorld, asset: WorldAsset, scope: AssignmentScope
         return "public-discoverable"
     if "view_asset" in public:
         return "public"
-    others = [each for each in (*world.users, PUBLIC_USER) if each is not asset.owner and not each.is_disabled]
+    others = [
+        each for each in (*world.users, *world.teams, PUBLIC_USER) if each is not asset.owner and not each.is_disabled
+    ]
     given = [each for each in others if rules.own_permissions(scope.state_of(each.id), asset.asset_type)]
     return "shared" if given else "private"
 

@@ -322,7 +322,7 @@ def test_removing_inherited_denies_dependent_ones() -> None:
     seeing = rules.remove(PermissionState(collection=frozenset({"view_asset"})), "view_asset", "survey")
     assert seeing.state.denied == passed, "should the collection pass down more one day"
     assert told(seeing) == [
-        "view_asset: denied here, as asked, though the collection grants it.",
+        "view_asset: denied here, as asked, though the collection or a team grants it.",
         "change_asset: denied here, as it requires view_asset.",
     ]
     public = rules.remove(PermissionState(collection=frozenset({"view_asset"}), is_public=True), "view_asset", "survey")

@@ -5,6 +5,7 @@ of a form without any.
 """
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -40,6 +41,7 @@ from fieldgate.http.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import Caller
 from fieldgate.pagination import PageRequest
+from fieldgate.permissions import rules
 
 XFORM_TYPES = ("survey", "template")
 MAX_DEPLOYED_VERSIONS = 100  # in the record of an asset
@@ -162,10 +164,12 @@ def access_types(row: Any, caller: Caller, grants: AssetGrants | None) -> list[A
     found: list[AccessType] = []
     if caller.id == row.owner_id:
         found.append("owned")
-    elif grants is not None and caller.id is not None and caller.id != PUBLIC_USER_ID:
-        granted = grants.scope.direct.get(caller.id, ())
-        if any(each.permission == VIEW and not each.is_denied for each in granted):
-            found.append("shared")
+    elif (
+        grants is not None
+        and caller.id not in (None, PUBLIC_USER_ID)
+        and VIEW in rules.own_permissions(grants.scope.state_of(effective_user_id(caller)), row.asset_type)
+    ):
+        found.append("shared")
     if row.status == DISCOVERABLE:
         found.append("public")
     return found or (["superuser"] if caller.is_superuser else [])
@@ -268,24 +272,28 @@ def listed_grants(asset: ListedAsset, page: AssetPage, caller: Caller) -> AssetG
     if asset.collection_owner_id is not None and asset.collection_owner is not None:
         is_active = asset.collection_owner_disabled_at is None
         grantees[asset.collection_owner_id] = Grantee(asset.collection_owner_id, asset.collection_owner, is_active)
+    grantees |= {team.id: Grantee(team.id, team.username, uid=team.uid) for team in page.teams}
     return AssetGrants(
         id=asset.id,
         uid=asset.uid,
         scope=AssignmentScope(
             asset_type=asset.asset_type,
             owner_id=asset.owner_id,
-            direct=_by_user(user_id, asset.granted, asset.granted_to_public),
+            direct=_by_user(asset.granted),
             collection_owner_id=asset.collection_owner_id,
-            on_collection=_by_user(user_id, asset.granted_by_collection, asset.granted_to_public_by_collection),
+            on_collection=_by_user(asset.granted_by_collection),
+            teams={user_id: [team.id for team in page.teams]},
         ),
         collection_uid=asset.collection_uid,
         grantees_by_id=grantees,
     )
 
 
-def _by_user(user_id: int, granted: str | None, granted_to_public: str | None) -> dict[int, list[StoredAssignment]]:
-    found = {user_id: decode_grants(granted), PUBLIC_USER_ID: decode_grants(granted_to_public)}
-    return {holder_id: [_to_assignment(each) for each in grants] for holder_id, grants in found.items() if grants}
+def _by_user(granted: str | None) -> dict[int, list[StoredAssignment]]:
+    found = defaultdict[int, list[StoredAssignment]](list)
+    for each in decode_grants(granted):
+        found[each.user_id].append(_to_assignment(each))
+    return found
 
 
 def _to_assignment(grant: StoredGrant) -> StoredAssignment:

@@ -12,14 +12,15 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.store import username_key
-from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found
-from fieldgate.assets.sharing.grant_parsing import ErrorCollector, user_not_found_message
+from fieldgate.assets.authorization import Assignment, AuthorizedAsset, asset_not_found
+from fieldgate.assets.sharing.grant_parsing import ErrorCollector, grantee_not_found_message
 from fieldgate.assets.sharing.grants import Action, AssetGrants, Grant, Grantee, PermissionChange, requested_cost
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
 from fieldgate.errors import Conflict, Forbidden, NotFound
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 from fieldgate.permissions import rules
+from fieldgate.permissions.catalogue import PARTIAL
 from fieldgate.permissions.effects import RuleViolation
 from fieldgate.permissions.rules import PermissionState, RequestedEnds, RuleOutcome
 from fieldgate.permissions.submission_filters import Filter, Filters
@@ -35,6 +36,8 @@ class SharingChange(msgspec.Struct, frozen=True, kw_only=True):
     errors: ErrorCollector
     is_dry_run: bool
     replaces_all_users: bool = False  # users without a grant lose their permissions
+    replaces_teams: bool = False  # teams without a grant, too
+    keeps_passed_on: bool = False  # what a user has through a collection or team already is not assigned
     allows_own: bool = False  # users who do not manage the asset may change their own permissions
     names_assets: bool = False  # the request is for several assets, so errors name the asset
     field_names: Mapping[str, str] = {}  # fields of the request that are not named like those of one assignment
@@ -63,7 +66,7 @@ def apply_change(transaction: SharingTransaction, change: SharingChange) -> list
 
     Raise an error if there are no such assets, if the caller may not make the change, or if any part of it is invalid.
     """
-    grantees = transaction.find_grantees(grant.username for grant in change.grants)
+    grantees = transaction.find_grantees((grant.username for grant in change.grants), change.by, change.uids)
     user_ids = [change.by.id, *(grantee.id for grantee in grantees.values())]
     loaded = transaction.load_many(change.uids, None if change.replaces_all_users else user_ids)
     by_user = _group_by_user(change, grantees)
@@ -96,7 +99,7 @@ def _group_by_user(change: SharingChange, grantees: Mapping[str, Grantee]) -> di
             found |= {} if grantee is None else {grantee: [grant]}
         elif grantee is None or not grantee.is_active:
             field = grant.field_prefix + change.field_name("user")
-            change.errors.add(field, user_not_found_message(grant.username))
+            change.errors.add(field, grantee_not_found_message(grant.username))
         elif grant.is_valid:
             found.setdefault(grantee, []).append(grant)
     return found
@@ -132,11 +135,16 @@ def _check_own_end(change: SharingChange, assets: Iterable[AssetGrants], changes
     """Refuse a manager whose access ends to give access that lasts longer, to anybody."""
     if change.by.is_superuser:
         return
-    own_ends = {asset.uid: rules.own_ends(asset.scope.state_of(change.by.id)).get("manage_asset") for asset in assets}
+    own_ends = {asset.uid: _own_end(asset, change.by) for asset in assets}
     for each in changes:
         end = own_ends.get(each.asset.uid)
         if end is not None and each.lasts_longer_than(end):
             raise Forbidden(Message("Your own access ends. You cannot give access that lasts longer."))
+
+
+def _own_end(asset: AssetGrants, user: User) -> datetime | None:
+    """Return when a user's permission to manage an asset ends."""
+    return rules.own_ends(asset.scope.state_of(user.id), asset.asset_type).get("manage_asset")
 
 
 def _owner_protected_message(change: SharingChange, asset: AssetGrants) -> Message:
@@ -154,16 +162,50 @@ def _plan(
 ) -> list[PermissionChange]:
     changes: list[PermissionChange] = []
     for asset in assets:
-        holders = asset.holders() if change.replaces_all_users else []
-        others: dict[Grantee, list[Grant]] = {user: [] for user in holders if user.is_active and user not in by_user}
-        planned, refused = plan_changes(change.action, asset, {**by_user, **others})
-        changes += planned
-        for each in refused:
+        others: dict[Grantee, list[Grant]] = {user: [] for user in _replaced(change, asset) if user not in by_user}
+        rule = rules.extend if change.keeps_passed_on else _RULES[change.action]
+        wanted = {**by_user, **others}
+        of_teams, refused = plan_changes(rule, asset, {each: wanted[each] for each in wanted if each.is_team})
+        changed = _with_changes(asset, of_teams)
+        planned = plan_changes(rule, changed, {each: by_user[each] for each in by_user if not each.is_team})
+        # Teams that a list names pass permissions on to people whom it does not name.
+        unnamed = _without_teams(changed) if change.replaces_teams else changed
+        removed = plan_changes(rule, unnamed, {each: [] for each in others if not each.is_team})
+        changes += [*of_teams, *planned[0], *removed[0]]
+        for each in (*refused, *planned[1], *removed[1]):
             message = each.violation.message
             if change.names_assets:
                 message = Message("{message} (asset {uid})", message=message, uid=asset.uid)
             change.errors.add(each.field_prefix + change.field_name(each.violation.field), message)
     return changes
+
+
+def _with_changes(asset: AssetGrants, changes: Iterable[PermissionChange]) -> AssetGrants:
+    """Return an asset with changed assignments of teams, to plan those of people by them."""
+    direct = {**asset.scope.direct}
+    for change in changes:
+        after = change.after
+        granted = [
+            Assignment(each, False, after.filters if each == PARTIAL else None, after.ends.get(each))
+            for each in after.granted
+        ]
+        direct[change.user.id] = [*granted, *(Assignment(each, True) for each in after.denied)]
+    return msgspec.structs.replace(asset, scope=msgspec.structs.replace(asset.scope, direct=direct))
+
+
+def _without_teams(asset: AssetGrants) -> AssetGrants:
+    return msgspec.structs.replace(asset, scope=msgspec.structs.replace(asset.scope, teams={}))
+
+
+def _replaced(change: SharingChange, asset: AssetGrants) -> list[Grantee]:
+    """Return who loses permissions if there is no grant for them: those whom the list of assignments has."""
+    if not change.replaces_all_users:
+        return []
+    holders = [each for each in asset.holders() if each.is_active and (change.replaces_teams or not each.is_team)]
+    if not asset.leaves_out_members:
+        return holders
+    members = {each.user for each in asset.through_teams()}
+    return [each for each in holders if each.id in asset.scope.direct or each not in members]
 
 
 class RefusedGrant(msgspec.Struct, frozen=True):
@@ -185,7 +227,7 @@ _RULES: dict[Action, _Rule] = {
 
 
 def plan_changes(
-    action: Action, asset: AssetGrants, by_user: Mapping[Grantee, Sequence[Grant]]
+    rule: _Rule, asset: AssetGrants, by_user: Mapping[Grantee, Sequence[Grant]]
 ) -> tuple[list[PermissionChange], list[RefusedGrant]]:
     """Apply the rule of an action to what is requested for each user."""
     changes, refused = [], []
@@ -197,11 +239,15 @@ def plan_changes(
         before = asset.scope.state_of(user.id, public)
         filters = _merge_filters(grants)
         ends = tuple(sorted(_requested_ends(grants).items(), key=itemgetter(0)))
-        key = None if before.filters else (_cache_key(before), _permissions(grants), id(filters), ends)
+        key = (
+            None
+            if before.filters or before.team_filters
+            else (_cache_key(before), _permissions(grants), id(filters), ends)
+        )
         try:
-            outcome = outcomes[key][0] if key in outcomes else _apply(action, asset, before, grants)
+            outcome = outcomes[key][0] if key in outcomes else _apply(rule, asset, before, grants)
         except RuleViolation as violation:
-            refused.append(_find_offender(action, asset, before, grants, violation))
+            refused.append(_find_offender(rule, asset, before, grants, violation))
             continue
         if key is not None:
             outcomes[key] = outcome, filters
@@ -225,8 +271,9 @@ def _permissions(grants: Iterable[Grant]) -> tuple[str, ...]:
 
 def _cache_key(state: PermissionState) -> tuple[object, ...]:
     """Everything but the filters."""
-    ends = tuple(sorted(state.ends.items()))
-    return state.is_owner, state.is_public, state.granted, state.denied, state.collection, state.public, ends
+    ends = tuple(tuple(sorted(each.items())) for each in (state.ends, state.collection_ends, state.team_ends))
+    held = state.granted, state.denied, state.collection, state.teams, state.public
+    return state.is_owner, state.is_public, *held, *ends
 
 
 def _merge_filters(grants: Iterable[Grant]) -> Filters | None:
@@ -252,18 +299,18 @@ def _requested_ends(grants: Iterable[Grant]) -> dict[str, datetime | None]:
     return ends
 
 
-def _apply(action: Action, asset: AssetGrants, before: PermissionState, grants: Sequence[Grant]) -> RuleOutcome:
+def _apply(rule: _Rule, asset: AssetGrants, before: PermissionState, grants: Sequence[Grant]) -> RuleOutcome:
     merged = _merge_filters(grants)
-    return _RULES[action](before, _permissions(grants), asset.asset_type, merged, _requested_ends(grants))
+    return rule(before, _permissions(grants), asset.asset_type, merged, _requested_ends(grants))
 
 
 def _find_offender(
-    action: Action, asset: AssetGrants, before: PermissionState, grants: Sequence[Grant], violation: RuleViolation
+    rule: _Rule, asset: AssetGrants, before: PermissionState, grants: Sequence[Grant], violation: RuleViolation
 ) -> RefusedGrant:
     """Find the grant to blame: the first that is refused on its own, else the last one."""
     for grant in grants:
         try:
-            _apply(action, asset, before, [grant])
+            _apply(rule, asset, before, [grant])
         except RuleViolation as cause:
             return RefusedGrant(grant.field_prefix, cause)
     return RefusedGrant(grants[-1].field_prefix, violation)

@@ -47,7 +47,8 @@ def write_table(assignments: Iterable[ListedAssignment]) -> bytes:
     for each in assignments:
         filters = "" if each.filters is None else msgspec.json.encode(each.filters).decode()
         end = "" if each.expires_at is None else msgspec.to_builtins(each.expires_at)
-        lines.setdefault((each.user.username, each.permission), (filters, end))
+        name = each.user.username if each.user.team_name else each.user.reference
+        lines.setdefault((name, each.permission), (filters, end))
     if any(end for _, end in lines.values()):
         return encode_csv([(*COLUMNS, END_COLUMN), *((*key, *cells) for key, cells in lines.items())])
     return encode_csv([COLUMNS, *((*key, filters) for key, (filters, _) in lines.items())])

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from fieldgate.accounts.tables import TEAM_PREFIX
 from fieldgate.assets.sharing.grants import FILTER_COST, Grant
 from fieldgate.assets.sharing.schemas import AssignmentBody
 from fieldgate.db import now
@@ -31,7 +32,7 @@ from fieldgate.permissions.submission_filters import (
     with_implied_filters,
 )
 
-ReferenceKind = Literal["users", "permissions", "assets"]
+ReferenceKind = Literal["users", "teams", "permissions", "assets"]
 
 API_ROOT = "/api/v2/"
 ASSETS_ALIAS = "/assets/"  # the path of old clients
@@ -40,6 +41,7 @@ MAX_QUOTED_CHARS = 50  # of input that an error message repeats
 
 _INVALID_MESSAGES = {
     "users": Message("“{given}” is not a user: enter the address of one, or a username."),
+    "teams": Message("“{given}” is not a team: enter the address of one, its name or uid."),
     "permissions": Message("“{given}” is not a permission: enter the address of one, or a codename."),
     "assets": Message("“{given}” is not an asset: enter the address of one, or a uid."),
 }
@@ -149,13 +151,15 @@ def _parse_remaining(
     """Check the fields that are left of an assignment with invalid fields, to report their errors, too."""
     if "permission" not in invalid.fields:
         parse_permission(item["permission"], field_prefix + "permission", errors)
-    user = None if "user" in invalid.fields else parse_user(item["user"], field_prefix + "user", errors)
-    return None if user is None else Grant(user, None, None, field_prefix, is_valid=False)
+    named = {"user", "team"} - invalid.fields.keys()
+    user, team = item.get("user", UNSET), item.get("team", "")
+    name = _parse_grantee(user, team, field_prefix, errors) if len(named) == 2 else None
+    return None if name is None else Grant(name, None, None, field_prefix, is_valid=False)
 
 
 def parse_assignment(fields: AssignmentBody, errors: ErrorCollector, field_prefix: str = "") -> Grant | None:
     """Parse one assignment. Return None if its user is invalid."""
-    username = parse_user(fields.user, field_prefix + "user", errors)
+    username = _parse_grantee(fields.user, fields.team, field_prefix, errors)
     codename = parse_permission(fields.permission, field_prefix + "permission", errors)
     filters = parse_partial_permissions(
         [codename], fields.partial_permissions, field_prefix + "partial_permissions", errors
@@ -165,6 +169,20 @@ def parse_assignment(fields: AssignmentBody, errors: ErrorCollector, field_prefi
         return None
     is_valid = codename is not None and not lacks_filters(codename, filters)
     return Grant(username, codename, filters, field_prefix, is_valid, end)
+
+
+def _parse_grantee(user: str | UnsetType, team: str, field_prefix: str, errors: ErrorCollector) -> str | None:
+    """Parse who gets a permission: a user or a team."""
+    if team and user is not UNSET:
+        errors.add(field_prefix + "team", Message("Name a user or a team, not both."))
+        return None
+    if not team and user is UNSET:
+        errors.add(field_prefix + "user", Message("This field is required."))
+        return None
+    if not isinstance(user, UnsetType):
+        return parse_user(user, field_prefix + "user", errors)
+    uid = _parse_reference("teams", team, field_prefix + "team", errors)
+    return None if uid is None else TEAM_PREFIX + uid
 
 
 def parse_end(given: str | UnsetType | None, field: str, errors: ErrorCollector) -> datetime | UnsetType | None:
@@ -196,7 +214,11 @@ def lacks_filters(codename: str | None, filters: Filters | None) -> bool:
 
 
 def parse_user(text: str, field: str, errors: ErrorCollector) -> str | None:
-    return _parse_reference("users", text, field, errors)
+    """Parse a reference to a user, or to a team: its URL or path, or `team:` with its name or uid."""
+    if f"{API_ROOT}teams/" not in text:
+        return _parse_reference("users", text, field, errors)
+    uid = _parse_reference("teams", text, field, errors)
+    return None if uid is None else TEAM_PREFIX + uid
 
 
 def parse_asset(text: str, field: str, errors: ErrorCollector) -> str | None:
@@ -301,6 +323,16 @@ def _parse_reference(kind: ReferenceKind, text: str, field: str, errors: ErrorCo
     except InvalidReference as invalid:
         errors.add(field, invalid.message)
         return None
+
+
+def grantee_not_found_message(name: str) -> Message:
+    """Teams that the caller may not know are not found either."""
+    if not name.startswith(TEAM_PREFIX):
+        return user_not_found_message(name)
+    return Message(
+        "You are not in a team {name}, or in two of this name: then enter its uid.",
+        name=quote_input(name.removeprefix(TEAM_PREFIX)),
+    )
 
 
 def user_not_found_message(name: str) -> Message:

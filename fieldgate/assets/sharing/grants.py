@@ -1,7 +1,7 @@
 """An asset with its assignments, which of them a caller can see, and changes of them as requested and as planned."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from enum import Enum
 from functools import lru_cache
@@ -11,13 +11,14 @@ from typing import ParamSpec, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from fieldgate.accounts.tables import PUBLIC_USER_ID
+from fieldgate.accounts.tables import PUBLIC_USER_ID, TEAM_PREFIX
 from fieldgate.assets.authorization import (
     Assignment,
     AssignmentScope,
     AuthorizedAsset,
     allowed_permissions,
     authorize_scope,
+    effective_user_id,
 )
 from fieldgate.db.uid import uid_from_int
 from fieldgate.errors import ValidationError
@@ -31,6 +32,7 @@ from fieldgate.permissions.rules import PermissionState
 from fieldgate.permissions.submission_filters import Filters, filters_json_size
 
 MAX_WRITTEN_FILTER_BYTES = 64 * 1024**2  # 64 MiB, per request
+MAX_WITH_MEMBERS = 1_000  # records of one asset, beyond which those through teams are left out
 THREAD_THRESHOLD = 300  # assignments that take milliseconds
 FILTER_COST = 100  # assignments that take as long as one with large filters
 
@@ -44,18 +46,32 @@ async def run_by_cost(cost: int, work: Callable[Params, Result], *args: Params.a
 
 
 class Grantee(msgspec.Struct, frozen=True):
-    """A user who has permissions or can get some. Disabled users keep theirs, and get no new ones."""
+    """A user or team that has permissions or can get some. Disabled users keep theirs, and get no new ones."""
 
     id: int
-    username: str
+    username: str  # of a team: `team:` and its name
     is_active: bool = True
-    uid: str = ""  # known if permissions can be written
+    uid: str = ""  # known of teams, and if permissions can be written
+
+    @property
+    def is_team(self) -> bool:
+        return self.username.startswith(TEAM_PREFIX)
+
+    @property
+    def team_name(self) -> str:
+        """The name of a team; empty if the caller may not know it."""
+        return self.username.removeprefix(TEAM_PREFIX)
+
+    @property
+    def reference(self) -> str:
+        """What names it in a request. Several teams can have the same name."""
+        return TEAM_PREFIX + self.uid if self.is_team else self.username
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """A permission of a user, as requested: to assign or to remove."""
+    """A permission of a user or team, as requested: to assign or to remove."""
 
-    username: str
+    username: str  # of a team: `team:` and its name or uid
     permission: str | None  # None: the user is named without a permission
     filters: Filters | None = None
     field_prefix: str = ""  # position in the request, for error messages
@@ -69,7 +85,7 @@ class StoredAssignment(Assignment, frozen=True, kw_only=True):
 
 
 class ListedAssignment(msgspec.Struct, frozen=True):
-    """A permission of a user, as shown in a list: assigned, inherited or the owner's."""
+    """A permission of a user or team, as shown in a list: assigned, inherited or the owner's."""
 
     uid: str
     user: Grantee
@@ -77,6 +93,7 @@ class ListedAssignment(msgspec.Struct, frozen=True):
     filters: Filters | None = None
     is_inherited: bool = False
     expires_at: datetime | None = None
+    team: Grantee | None = None  # through which the user has it
 
 
 def requested_cost(grants: Iterable[Grant]) -> int:
@@ -102,30 +119,85 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True):
     def cost(self) -> int:
         """Estimated cost of processing, in assignments without filters."""
         filtered = sum(row.filters is not None for rows in self.scope.direct.values() for row in rows)
-        return sum(map(len, self.scope.direct.values())) + len(self.scope.on_collection) + FILTER_COST * filtered
+        inherited = len(self.scope.on_collection) + len(self.scope.teams)
+        return sum(map(len, self.scope.direct.values())) + inherited + FILTER_COST * filtered
 
     def authorize(self, caller: Caller) -> AuthorizedAsset:
         """Return what the caller may do with the asset. Raise `NotFound` if the caller cannot view it."""
         return authorize_scope(self.id, self.uid, caller, self.scope)
 
     def holders(self) -> list[Grantee]:
-        """Return all users except the owner who have permissions, including denied ones."""
-        above = (*self.scope.on_collection, self.scope.collection_owner_id)
+        """Return all users except the owner who have permissions, including denied ones, and all teams that do."""
+        above = (*self.scope.on_collection, self.scope.collection_owner_id, *self.scope.teams)
         user_ids = dict.fromkeys((*self.scope.direct, *above))
         return [self.grantees_by_id[id_] for id_ in user_ids if id_ not in (None, self.scope.owner_id)]
 
-    def visible_to(self, caller: Caller) -> list[ListedAssignment]:
-        """Return what a caller can see: all assignments, or those of the caller, the owner and the public."""
-        everything = self.list_all()
+    def hide_teams(self, listed: Iterable[ListedAssignment], caller: Caller) -> list[ListedAssignment]:
+        """Remove the names of teams that a caller is not in."""
+        if caller.is_superuser:
+            return list(listed)
+        own = self.scope.teams.get(effective_user_id(caller), ())
+        return [
+            msgspec.structs.replace(each, user=_hide(each.user, own), team=each.team and _hide(each.team, own))
+            for each in listed
+        ]
+
+    def visible_to(
+        self, caller: Caller, *, with_teams: bool = False, with_all_members: bool = False
+    ) -> list[ListedAssignment]:
+        """Return what a caller can see: all assignments, or those of the caller, the owner and the public.
+
+        `with_teams` adds those of teams themselves, for callers who see all, and of their own teams for others.
+        """
+        listed = self.list_all(with_teams=with_teams, with_all_members=with_all_members)
+        everything = self.hide_teams(listed, caller)
         if "manage_asset" in allowed_permissions(caller, self.scope):
             return everything
-        visible_ids = (caller.id, self.scope.owner_id, PUBLIC_USER_ID)
+        user_id = effective_user_id(caller)
+        visible_ids = {user_id, self.scope.owner_id, PUBLIC_USER_ID, *self.scope.teams.get(user_id, ())}
         return [each for each in everything if each.user.id in visible_ids]
 
-    def list_all(self) -> list[ListedAssignment]:
-        """Return all permissions of active users, sorted. One that is both assigned and inherited is listed twice."""
+    def list_all(self, *, with_teams: bool = False, with_all_members: bool = False) -> list[ListedAssignment]:
+        """Return all permissions of active users, sorted. One that is both assigned and inherited is listed twice.
+
+        Those that users have through teams are left out if there are too many (see `leaves_out_members`), unless
+        `with_all_members`.
+        """
         every = [*self._owner_assignments(), *self._direct_assignments(), *self._inherited_assignments()]
-        return sorted((each for each in every if each.user.is_active), key=_sort_key)
+        listed = [each for each in every if each.user.is_active and (with_teams or not each.user.is_team)]
+        through_teams = self.through_teams()
+        if with_all_members or len(listed) + len(through_teams) <= MAX_WITH_MEMBERS:
+            listed += through_teams
+        return sorted(listed, key=_sort_key)
+
+    @property
+    def leaves_out_members(self) -> bool:
+        """Whether the list does not have what users have through teams, because that would be too many records."""
+        return bool(self.scope.teams) and not any(each.team for each in self.list_all()) and bool(self.through_teams())
+
+    def through_teams(self) -> list[ListedAssignment]:
+        """Return what active users have through teams only."""
+        found = []
+        public = self.scope.public_permissions()
+        for user_id in self.scope.teams:
+            user = self.grantees_by_id[user_id]
+            if not user.is_active or user_id == self.scope.owner_id:
+                continue
+            state = self.scope.state_of(user_id, public)
+            for permission in rules.passed_on(state, self.asset_type) - state.granted - state.collection:
+                filters = rules.own_filters(state, self.asset_type) if permission == PARTIAL else None
+                uid = _team_assignment_uid(self.uid, user_id, permission)
+                end = state.team_ends.get(permission)
+                team = self._team_passing(user_id, permission)
+                found.append(ListedAssignment(uid, user, permission, filters, True, end, team))
+        return found
+
+    def _team_passing(self, user_id: int, permission: str) -> Grantee:
+        """Return a team of a user that has a permission."""
+        for team_id, state in self.scope.states_of_teams(user_id):
+            if permission in rules.own_permissions(state, self.asset_type):
+                return self.grantees_by_id[team_id]
+        raise LookupError(permission)
 
     def _owner_assignments(self) -> Iterator[ListedAssignment]:
         owner = self.grantees_by_id[self.scope.owner_id]
@@ -146,7 +218,7 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True):
         for grantee in self.holders():
             state = self.scope.state_of(grantee.id, public)
             uids = self._collection_uids(grantee.id)
-            for permission in state.collection - state.denied:
+            for permission in state.collection & rules.passed_on(state, self.asset_type):
                 end = state.collection_ends.get(permission)
                 yield ListedAssignment(uids[permission], grantee, permission, is_inherited=True, expires_at=end)
 
@@ -221,18 +293,34 @@ def reject_oversized(changes: Iterable[PermissionChange]) -> None:
         raise ValidationError({"partial_permissions": [message]})
 
 
+def _hide(grantee: Grantee, known_ids: Collection[int]) -> Grantee:
+    if not grantee.is_team or grantee.id in known_ids:
+        return grantee
+    return msgspec.structs.replace(grantee, username=TEAM_PREFIX)
+
+
 def _sort_key(assignment: ListedAssignment) -> tuple[str, str, bool, str]:
     return assignment.user.username, assignment.permission, assignment.is_inherited, assignment.uid
 
 
 def owner_assignment_uid(asset_uid: str, permission: str) -> str:
     """Return the uid of an owner's permission, which has no row. It is always the same."""
-    digest = _owner_hash.copy()
-    digest.update(f"{asset_uid} {permission}".encode())
+    return _hashed_uid(_owner_hash, f"{asset_uid} {permission}")
+
+
+def _team_assignment_uid(asset_uid: str, user_id: int, permission: str) -> str:
+    """Return the uid of what a user has through teams, which has no row either."""
+    return _hashed_uid(_member_hash, f"{asset_uid} {user_id} {permission}")
+
+
+def _hashed_uid(hasher: "hashlib.blake2b", text: str) -> str:
+    digest = hasher.copy()
+    digest.update(text.encode())
     return uid_from_int("p", int.from_bytes(digest.digest()))
 
 
 _owner_hash = hashlib.blake2b(person=b"fieldgate-owner")
+_member_hash = hashlib.blake2b(person=b"fieldgate-member")
 
 
 @lru_cache(16_384)  # assets; two kilobytes each

@@ -68,11 +68,27 @@ class DryRunQuery(msgspec.Struct, frozen=True):
     ] = False
 
 
+class TeamsQuery(msgspec.Struct, frozen=True):
+    teams: Annotated[
+        bool, Meta(description="true, or no value: with the assignments of teams themselves.", extra={"blank": True})
+    ] = False
+
+
+class ReplacementQuery(DryRunQuery, frozen=True):
+    teams: Annotated[
+        bool,
+        Meta(
+            description="true, or no value: teams that are not in the array lose their permissions, too.",
+            extra={"blank": True},
+        ),
+    ] = False
+
+
 class TableUploadQuery(DryRunQuery, frozen=True):
     mode: Annotated[Mode | None, Meta(description="Same as `mode` in the body, which takes precedence.")] = None
 
 
-_USER = "User: URL, path or username. AnonymousUser is the public."
+_USER = "User: URL, path or username. AnonymousUser is the public, team:NAME is a team that you are in."
 _PERMISSION = "Permission: URL, path or codename."
 
 # For the OpenAPI document only: grant_parsing checks the content, with its own error messages.
@@ -100,8 +116,9 @@ _END_DESCRIPTION = (
 )
 
 
-class AssignmentBody(msgspec.Struct, frozen=True):
-    user: Annotated[str, Meta(description=_USER)]
+class AssignmentBody(msgspec.Struct, frozen=True, kw_only=True):
+    user: Annotated[str | UnsetType, Meta(description=_USER + " Required without `team`.")] = UNSET
+    team: Annotated[str, Meta(description="Team that you are in, instead of a user: URL, path, name or uid.")] = ""
     permission: Annotated[str, Meta(description=_PERMISSION)]
     partial_permissions: Annotated[_PARTIALS, Meta(description=_PARTIALS_DESCRIPTION)] = None
     expires_at: Annotated[_END, Meta(description=_END_DESCRIPTION)] = UNSET

@@ -9,9 +9,9 @@ from msgspec import UNSET, Raw
 from sqlalchemy import Row
 
 from fieldgate.accounts.schemas import user_path
-from fieldgate.assets.schemas import AssignmentRecord, asset_path, assignment_path
+from fieldgate.assets.schemas import AssignmentRecord, asset_path, assignment_path, team_path
 from fieldgate.assets.sharing.change_log import LoggedEffect
-from fieldgate.assets.sharing.grants import AssetGrants, ListedAssignment, PermissionChange, reject_oversized
+from fieldgate.assets.sharing.grants import AssetGrants, Grantee, ListedAssignment, PermissionChange, reject_oversized
 from fieldgate.assets.sharing.schemas import ChangeRecord, EffectOnUser, HistoryRecord, ResultRecord
 from fieldgate.http.links import Link, encode
 from fieldgate.i18n.languages import Language
@@ -19,6 +19,7 @@ from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL, permission_path
 from fieldgate.permissions.effects import Effect
 from fieldgate.permissions.labels import label
+from fieldgate.permissions.schemas import TeamReference
 from fieldgate.permissions.serializers import effect_fields, partial_records
 
 MAX_EFFECTS = 10_000  # in one response
@@ -38,13 +39,24 @@ def assignment_record(grants: AssetGrants, assignment: ListedAssignment, languag
     partials = partial_records(assignment.filters or {}) if assignment.permission == PARTIAL else UNSET
     return AssignmentRecord(
         url=Link(assignment_path(grants.uid, assignment.uid)),
-        user=Link(user_path(assignment.user.username)),
+        user=UNSET if assignment.user.is_team else Link(user_path(assignment.user.username)),
+        team=Link(team_path(assignment.user.uid)) if assignment.user.is_team else UNSET,
+        team__name=(assignment.user.team_name or None) if assignment.user.is_team else UNSET,
         permission=Link(permission_path(assignment.permission)),
         partial_permissions=partials,
         label=label(assignment.permission, grants.asset_type, language),
         inherited=True if assignment.is_inherited else UNSET,
+        via=UNSET if assignment.team is None else team_reference(assignment.team),
         expires_at=assignment.expires_at or UNSET,
     )
+
+
+def team_reference(team: Grantee) -> TeamReference:
+    return TeamReference(Link(team_path(team.uid)), team.team_name) if team.team_name else TeamReference()
+
+
+def grantee_path(grantee: Grantee) -> str:
+    return team_path(grantee.uid) if grantee.is_team else user_path(grantee.username)
 
 
 def encode_changes(changes: Sequence[PermissionChange], language: Language, *, is_dry_run: bool) -> Raw:
@@ -64,7 +76,7 @@ def encode_changes(changes: Sequence[PermissionChange], language: Language, *, i
 def _effect_record(change: PermissionChange, effect: Effect, language: Language) -> EffectOnUser:
     return EffectOnUser(
         asset=Link(asset_path(change.asset.uid)),
-        user=Link(user_path(change.user.username)),
+        user=Link(grantee_path(change.user)),
         partial_permissions=partial_records(change.filters_of(effect) or {}) or UNSET,
         expires_at=change.end_of(effect),
         **effect_fields(effect, change.asset.asset_type, language),
@@ -75,7 +87,7 @@ def _result_record(change: PermissionChange) -> ResultRecord:
     permissions = sorted(rules.own_permissions(change.after, change.asset.asset_type))
     return ResultRecord(
         asset=Link(asset_path(change.asset.uid)),
-        user=Link(user_path(change.user.username)),
+        user=Link(grantee_path(change.user)),
         permissions=[Link(permission_path(permission)) for permission in permissions],
     )
 

@@ -13,11 +13,24 @@ from functools import cached_property, partial
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
-from sqlalchemy import JSON, AdaptedConnection, ColumnElement, Select, Text, and_, bindparam, func, not_, select
+from sqlalchemy import (
+    JSON,
+    AdaptedConnection,
+    ColumnElement,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    func,
+    not_,
+    or_,
+    select,
+    true,
+)
 from sqlalchemy.engine import Connection
 
 from fieldgate.accounts.store import username_key
-from fieldgate.accounts.tables import PUBLIC_USER_ID, users
+from fieldgate.accounts.tables import PUBLIC_USER_ID, TEAM_PREFIX, team_members, teams, users
 from fieldgate.assets.authorization import AssignmentScope, AuthorizedAsset, asset_not_found, effective_user_id
 from fieldgate.assets.sharing.change_log import LoggedEffect, change_entries, logged_effects
 from fieldgate.assets.sharing.grants import (
@@ -54,6 +67,7 @@ from fieldgate.permissions.submission_filters import Filters
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
 StoredByUser = dict[int, list[StoredAssignment]]
+TeamsByUser = defaultdict[int, list[int]]  # ids
 
 
 class AssignmentStore:
@@ -129,11 +143,39 @@ class SharingTransaction:
         self._queries = queries
         self._connection = connection
 
-    def find_grantees(self, names: Iterable[str]) -> dict[str, Grantee]:
-        """Return users by `username_key`, including disabled ones."""
+    def find_grantees(self, names: Iterable[str], by: Caller, uids: Collection[str]) -> dict[str, Grantee]:
+        """Return users, including disabled ones, by `username_key`, and teams by `team:` and name or uid.
+
+        The caller can name own teams, superusers all of them; and by uid teams that have permissions on the assets.
+        """
+        names = set(names)
         keys = {username_key(name) for name in names}
         rows = self._queries.users.execute(self._connection, keys=list(keys))
-        return {key: Grantee(id_, name, disabled_at is None, uid) for key, id_, name, disabled_at, uid in rows}
+        found = {key: Grantee(id_, name, disabled_at is None, uid) for key, id_, name, disabled_at, uid in rows}
+        if named := [name.removeprefix(TEAM_PREFIX) for name in names if name.startswith(TEAM_PREFIX)]:
+            is_known = team_members.c.user_id == by.id
+            known = select(team_members.c.team_id).where(true() if by.is_superuser else is_known)
+            holding = select(assignments.c.user_id).join_from(
+                assignments, assets, assets.c.id == assignments.c.asset_id
+            )
+            found |= self._find_teams(named, known, holding.where(in_values(self._database, assets.c.uid, uids)))
+        return found
+
+    def _find_teams(self, names: Collection[str], known: Select[Any], holding: Select[Any]) -> dict[str, Grantee]:
+        keys = list(map(username_key, names))
+        columns = (users.c.id, users.c.username, users.c.uid, teams.c.name_key, teams.c.id.in_(known).label("is_known"))
+        by_uid = in_values(self._database, users.c.uid, names)
+        by_name = in_values(self._database, teams.c.name_key, keys) & teams.c.id.in_(known)
+        query = select(*columns).join_from(teams, users, users.c.id == teams.c.id)
+        query = query.where(or_(by_uid & or_(teams.c.id.in_(known), teams.c.id.in_(holding)), by_name))
+        found: dict[str, Grantee] = {}
+        ambiguous = set()
+        for row in self._connection.execute(query):
+            team = Grantee(row.id, row.username, uid=row.uid)
+            found[username_key(TEAM_PREFIX + row.uid)] = team
+            if row.is_known and found.setdefault(name := TEAM_PREFIX + row.name_key, team) is not team:
+                ambiguous.add(name)
+        return {key: team for key, team in found.items() if key not in ambiguous}
 
     def load(self, uid: str, user_ids: Collection[int] | None = None) -> AssetGrants:
         """Return an asset with all its assignments, or those of some users and the public. Raise `NotFound`."""
@@ -153,7 +195,21 @@ class SharingTransaction:
             some = list({*user_ids, PUBLIC_USER_ID})
             rows = queries.assignments_of_users.execute(connection, asset_ids=asset_ids, user_ids=some)
         stored, grantees = self.run_by_cost(len(rows), _group_assignments, rows)
-        return [_to_grants(row, stored, grantees) for row in found]
+        members = self._load_members(grantees, user_ids)
+        return [_to_grants(row, stored, grantees, members) for row in found]
+
+    def _load_members(self, grantees: dict[int, Grantee], user_ids: Collection[int] | None) -> TeamsByUser:
+        """Return the teams of all their members, or of some users. Adds the members to `grantees`."""
+        found = TeamsByUser(list)
+        team_ids = [grantee.id for grantee in grantees.values() if grantee.is_team]
+        if team_ids:
+            for team_id, user_id, username, disabled_at, uid in self._queries.members.execute(
+                self._connection, team_ids=team_ids
+            ):
+                if user_ids is None or user_id in user_ids:
+                    found[user_id].append(team_id)
+                    grantees.setdefault(user_id, Grantee(user_id, username, disabled_at is None, uid))
+        return found
 
     def write(self, action: Action, by: User, changes: Iterable[PermissionChange], source: str | None = None) -> None:
         """Write changes and their entries of the log. Rows that do not change keep their uid.
@@ -204,7 +260,15 @@ class _Queries:
             database, _select_assets().where(in_bound_list(database, assets.c.uid, "uids", Text)).order_by(assets.c.id)
         )
         is_on_asset = in_bound_list(database, assignments.c.asset_id, "asset_ids")
-        is_of_user = in_bound_list(database, assignments.c.user_id, "user_ids")
+        of_users = select(team_members.c.team_id).where(in_bound_list(database, team_members.c.user_id, "user_ids"))
+        is_of_user = in_bound_list(database, assignments.c.user_id, "user_ids") | assignments.c.user_id.in_(of_users)
+        self.members = PreparedQuery(
+            database,
+            select(team_members.c.team_id, users.c.id, users.c.username, users.c.disabled_at, users.c.uid)
+            .join_from(team_members, users, users.c.id == team_members.c.user_id)
+            .where(in_bound_list(database, team_members.c.team_id, "team_ids"))
+            .order_by(team_members.c.user_id, team_members.c.team_id),
+        )
         self.assignments = PreparedQuery(database, _select_assignments(is_on_asset))
         self.assignments_of_users = PreparedQuery(database, _select_assignments(is_on_asset, is_of_user))
 
@@ -254,12 +318,20 @@ def _select_assignments(*conditions: ColumnElement[bool]) -> Select[Any]:
     return joined.where(*conditions, has_not_ended()).order_by(assignments.c.id)
 
 
-def _to_grants(row: Sequence[Any], stored: dict[int, StoredByUser], grantees: dict[int, Grantee]) -> AssetGrants:
+def _to_grants(
+    row: Sequence[Any], stored: dict[int, StoredByUser], grantees: dict[int, Grantee], members: TeamsByUser
+) -> AssetGrants:
     """Return an asset of a row, with its assignments among these. Adds the owners to `grantees`."""
     id_, uid, asset_type, owner_id, parent_id, collection_uid, collection_owner_id, name = row[:8]
     for user_id, username, disabled_at, user_uid in ((owner_id, *row[8:11]), (collection_owner_id, *row[11:])):
         if user_id is not None:
             grantees[user_id] = Grantee(user_id, username, disabled_at is None, user_uid)
+    direct, on_collection = stored.get(id_, {}), stored.get(parent_id, {})
+    holding = {
+        user_id: here
+        for user_id, team_ids in members.items()
+        if (here := [each for each in team_ids if each in direct or each in on_collection])
+    }
     return AssetGrants(
         id=id_,
         uid=uid,
@@ -267,9 +339,10 @@ def _to_grants(row: Sequence[Any], stored: dict[int, StoredByUser], grantees: di
         scope=AssignmentScope(
             asset_type=asset_type,
             owner_id=owner_id,
-            direct=stored.get(id_, {}),
+            direct=direct,
             collection_owner_id=collection_owner_id,
-            on_collection=stored.get(parent_id, {}),
+            on_collection=on_collection,
+            teams=holding,
         ),
         collection_uid=collection_uid,
         grantees_by_id=grantees,

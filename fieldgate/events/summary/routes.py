@@ -10,7 +10,7 @@ from fieldgate.events.summary.schemas import EventSummary
 from fieldgate.events.summary.summarize import summarize
 from fieldgate.events.visibility import ViewerScope, audience_key, viewer_scope
 from fieldgate.http.injection import SeenVersions
-from fieldgate.http.operations import Routes, VersionedRecord
+from fieldgate.http.operations import RecordResult, Routes
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
@@ -39,13 +39,13 @@ async def event_summary(
     query: ListFilters,
     search: EventSearch,
     versions: SeenVersions,
-) -> VersionedRecord:
+) -> RecordResult:
     scope = viewer_scope(caller, (await search.current(versions)).reference_data)
     state, selection = await search.read(lambda state, snapshot: _select(state, query, scope, snapshot), versions)
     queries = EntryQueries(request.query_params, query, state.reference_data)
     is_large = len(selection) > SUMMARIZE_IN_THREAD_THRESHOLD
     summary = await run_in_thread_if(is_large, summarize, state.context, selection, queries, language)
-    return VersionedRecord(summary, state.versions)
+    return RecordResult(summary, state.versions)
 
 
 async def _select(

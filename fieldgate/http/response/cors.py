@@ -6,8 +6,8 @@ from fieldgate.errors import Header
 from fieldgate.settings import Settings
 
 EXPOSED_HEADERS = (
-    "Allow, Content-Language, ETag, Fieldgate-Data-Version, Fieldgate-Ignored, Fieldgate-Kept, Fieldgate-Limit, Link, "
-    "Location, Preference-Applied, RateLimit, RateLimit-Policy, Retry-After, X-Request-ID"
+    "Allow, Content-Language, ETag, Fieldgate-Data-Version, Fieldgate-Ignored, Fieldgate-Kept, Fieldgate-Left-Out, "
+    "Fieldgate-Limit, Link, Location, Preference-Applied, RateLimit, RateLimit-Policy, Retry-After, X-Request-ID"
 )
 ALLOWED_HEADERS = (
     "Accept, Accept-Language, Authorization, Content-Type, If-None-Match, Prefer, X-CSRFToken, X-Request-ID, "

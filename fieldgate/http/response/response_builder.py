@@ -11,7 +11,7 @@ from fieldgate.errors import Header, NotAcceptable, Problem
 from fieldgate.http import links
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation import Format, choose_format
-from fieldgate.http.operations import JSON_OR_HTML, Created, Operation, PreviewResult, VersionedRecord
+from fieldgate.http.operations import JSON_OR_HTML, Created, Operation, PreviewResult, RecordResult
 from fieldgate.http.pagination_links import encode_envelope, encode_records, page_links
 from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request_parsing import ParsedRequest, parse_query, to_header_value
@@ -117,8 +117,9 @@ class ResponseBuilder:
         elif isinstance(result, Created):
             prepared = links.encode(result.record)
             headers += _location_headers(parsed, result)
-        elif isinstance(result, PreviewResult | VersionedRecord):
+        elif isinstance(result, PreviewResult | RecordResult):
             prepared = links.encode(result.record)
+            headers += result.headers if isinstance(result, RecordResult) else ()
         else:
             prepared = bytes(result) if isinstance(result, msgspec.Raw) else links.encode(result)
         body = links.resolve_links(prepared, parsed.base_url.url.encode(), parsed.format_query)

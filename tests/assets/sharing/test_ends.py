@@ -161,7 +161,7 @@ async def test_collection_that_would_outlast_an_end_is_an_error(team: SharingTea
         answer = await team.request_assignments(uid, "owner", "POST", way, json=[body] if way else body)
         if permission == "view_asset" or is_denied:
             assert answer.status_code == 400, answer.text
-            assert "the collection passes view_asset down" in answer.text
+            assert "the collection or a team passes view_asset on" in answer.text
             assert await ends(team, uid) == before
 
 

@@ -57,5 +57,5 @@ async def test_inherited_assignments_are_marked(team: SharingTeam) -> None:
     status, record = await replace(team, uid, user="ann", permissions=["view_submissions"])
     assert status == 200
     assert [(each["label"], each["effect"], each["why"]) for each in record["effects"]] == [
-        ("Edit form", "denied", "no longer comes from the collection")
+        ("Edit form", "denied", "no longer comes from the collection or a team")
     ]

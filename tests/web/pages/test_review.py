@@ -83,7 +83,7 @@ async def test_people_are_removed_from_several_forms_after_a_preview(team: Shari
     text = visible_text(preview.text)
     assert "What will change" in text
     assert "Loses: Add submissions" in text
-    assert "no longer comes from the collection" in text
+    assert "no longer comes from the collection or a team" in text
     assert await team.permissions_of(other, "bob"), "nothing is removed by a preview"
     done = await client.submit_and_follow(PATH, "remove", {**fields, "do": "remove"})
     assert "The access was removed." in visible_text(done.text)

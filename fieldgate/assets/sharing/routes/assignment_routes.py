@@ -5,8 +5,6 @@ Every write supports a dry run. Writes check the caller's permissions again afte
 
 from functools import partial
 
-from msgspec import Raw
-
 from fieldgate.assets.asset_lists import LIST_TOPICS
 from fieldgate.assets.authorization import AssetAuthorizer, audience_key
 from fieldgate.assets.schemas import AssignmentRecord
@@ -20,6 +18,7 @@ from fieldgate.assets.sharing.schemas import (
     ChangeRecord,
     DryRunQuery,
     HistoryRecord,
+    TeamsQuery,
 )
 from fieldgate.assets.sharing.serializers import (
     assignment_record,
@@ -29,7 +28,7 @@ from fieldgate.assets.sharing.serializers import (
 )
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
 from fieldgate.errors import NotFound, ValidationError
-from fieldgate.http.operations import Created, PreviewResult, Routes
+from fieldgate.http.operations import Created, PreviewResult, RecordResult, Routes
 from fieldgate.http.request.body_parsing import RawFields
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
@@ -46,21 +45,29 @@ routes = Routes(tag=TAG)
     title=Message("Permission assignments"),
     description=Message(
         "All permission assignments of an asset, sorted by username and permission, as one array. Managers of the "
-        "asset see all of them; other users see their own, the owner's and the public's."
+        "asset see all of them; other users see their own, the owner's and the public's. What people have through a "
+        "team is listed for each of them; above 1,000 records these are left out, and `Fieldgate-Left-Out` says so."
     ),
     depends_on=LIST_TOPICS,
     audience_key=audience_key,
     strict_freshness=True,
 )
 async def assignment_list(
-    uid: str, caller: Caller, language: Language, authorizer: AssetAuthorizer, store: AssignmentStore
-) -> Raw:
+    uid: str,
+    caller: Caller,
+    query: TeamsQuery,
+    language: Language,
+    authorizer: AssetAuthorizer,
+    store: AssignmentStore,
+) -> RecordResult:
     grants = await store.load_visible(await authorizer.authorize(uid, caller), caller)
-    return await run_by_cost(grants.cost, _encode_list, grants, caller, language)
+    return await run_by_cost(grants.cost, _encode_list, grants, caller, language, with_teams=query.teams)
 
 
-def _encode_list(grants: AssetGrants, caller: Caller, language: Language) -> Raw:
-    return encode_assignments(grants, grants.visible_to(caller), language)
+def _encode_list(grants: AssetGrants, caller: Caller, language: Language, *, with_teams: bool) -> RecordResult:
+    records = encode_assignments(grants, grants.visible_to(caller, with_teams=with_teams), language)
+    left_out = str(len(grants.through_teams())).encode() if grants.leaves_out_members else b""
+    return RecordResult(records, headers=[(b"fieldgate-left-out", left_out)] if left_out else [])
 
 
 @routes.post(
@@ -105,7 +112,7 @@ async def assignment_creation(
 def _assign(transaction: SharingTransaction, change: SharingChange) -> tuple[AssetGrants, ListedAssignment]:
     [changed], asset = apply_and_reload(transaction, change)
     wanted = changed.user, change.grants[0].permission, False
-    for each in asset.list_all():
+    for each in asset.list_all(with_teams=True):
         if (each.user, each.permission, each.is_inherited) == wanted:
             return asset, each
     raise ValidationError({"expires_at": [end_in_the_past_message()]})  # it ended meanwhile
@@ -142,7 +149,8 @@ async def assignment_detail(
 
 def _find(grants: AssetGrants, assignment_uid: str, caller: Caller) -> ListedAssignment:
     """Return an assignment that the caller can see."""
-    for assignment in grants.visible_to(caller):
+    listed = grants.visible_to(caller, with_teams=True, with_all_members=True)
+    for assignment in listed:
         if assignment.uid == assignment_uid:
             return assignment
     raise NotFound(Message("There is no assignment {uid}.", uid=assignment_uid[:50]))
@@ -153,8 +161,9 @@ def _find(grants: AssetGrants, assignment_uid: str, caller: Caller) -> ListedAss
     alternate_response=ChangeRecord,
     title=Message("Remove a permission"),
     description=Message(
-        "Removes a permission, with the permissions that depend on it. A permission inherited from the collection is "
-        "denied on this asset. Users who do not manage the asset can remove their own."
+        "Removes a permission, with the permissions that depend on it. A permission that comes from the collection or "
+        "from a team is denied to this user on this asset; the others in the team keep it. Users who do not manage the "
+        "asset can remove their own."
     ),
     error_statuses=(409,),
 )
@@ -177,7 +186,7 @@ async def assignment_deletion(
             action=Action.REMOVE,
             by=user,
             uids=[uid],
-            grants=[Grant(found.user.username, found.permission)],
+            grants=[Grant(found.user.reference, found.permission)],
             errors=ErrorCollector(),
             is_dry_run=query.dry_run,
             allows_own=True,

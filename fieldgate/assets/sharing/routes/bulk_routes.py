@@ -28,6 +28,7 @@ from fieldgate.assets.sharing.schemas import (
     ClearBody,
     CloneBody,
     DryRunQuery,
+    ReplacementQuery,
     UserPermissionsBody,
 )
 from fieldgate.assets.sharing.serializers import (
@@ -56,7 +57,8 @@ routes = Routes(tag=TAG)
     title=Message("Replace all assignments"),
     description=Message(
         "Replaces all assignments except the owner's with those in the array and the permissions they imply. Nothing "
-        "is written if one entry is invalid. Errors name fields by their position in the array, such as 0.user."
+        "is written if one entry is invalid. Errors name fields by their position in the array, such as 0.user. What "
+        "people have through a collection or a team, as listed, stays like that. Teams keep their permissions."
     ),
     body_schema=list[AssignmentBody],
     max_body=MAX_LIST_BYTES,
@@ -65,7 +67,7 @@ async def assignment_replacement(
     uid: str,
     user: User,
     body: JSONArray,
-    query: DryRunQuery,
+    query: ReplacementQuery,
     language: Language,
     authorizer: AssetAuthorizer,
     store: AssignmentStore,
@@ -81,9 +83,10 @@ async def assignment_replacement(
         errors=errors,
         is_dry_run=query.dry_run,
         replaces_all_users=True,
+        replaces_teams=query.teams,
     )
     changes, asset = await store.change([uid], partial(apply_and_reload, change=change), is_dry_run=query.dry_run)
-    return await _encode_replaced(changes, asset, language, is_dry_run=query.dry_run)
+    return await _encode_replaced(changes, asset, user, language, is_dry_run=query.dry_run)
 
 
 @routes.patch(
@@ -208,23 +211,30 @@ async def assignment_cloning(
         target.authorize(user)
         source.authorize(user)
         # Only assignments that the caller can see, so that cloning does not disclose the others.
-        visible = [each for each in source.visible_to(user) if each.user.id != target.scope.owner_id]
+        # With a team come its members.
+        visible = [
+            each
+            for each in source.visible_to(user, with_teams=True)
+            if each.user.id != target.scope.owner_id and each.team is None and (each.user.team_name)
+        ]
         change = SharingChange(
             action=Action.CLONE,
             by=user,
             uids=[uid],
             grants=[
-                Grant(each.user.username, each.permission, each.filters, expires_at=each.expires_at) for each in visible
+                Grant(each.user.reference, each.permission, each.filters, expires_at=each.expires_at)
+                for each in visible
             ],
             errors=ErrorCollector(),
             is_dry_run=query.dry_run,
             replaces_all_users=True,
+            replaces_teams=True,
             source_uid=source_uid,
         )
         return apply_and_reload(transaction, change)
 
     changes, asset = await store.change([uid, source_uid], clone, is_dry_run=query.dry_run)
-    return await _encode_replaced(changes, asset, language, is_dry_run=query.dry_run)
+    return await _encode_replaced(changes, asset, user, language, is_dry_run=query.dry_run)
 
 
 def _parse_source(text: str, target_uid: str) -> str:
@@ -236,12 +246,12 @@ def _parse_source(text: str, target_uid: str) -> str:
 
 
 async def _encode_replaced(
-    changes: list[PermissionChange], asset: AssetGrants, language: Language, *, is_dry_run: bool
+    changes: list[PermissionChange], asset: AssetGrants, user: User, language: Language, *, is_dry_run: bool
 ) -> Raw:
     if is_dry_run:
         return await run_by_cost(len(changes), encode_changes, changes, language, is_dry_run=True)
-    return await run_by_cost(asset.cost, _encode_all, asset, language)
+    return await run_by_cost(asset.cost, _encode_all, asset, user, language)
 
 
-def _encode_all(grants: AssetGrants, language: Language) -> Raw:
-    return encode_assignments(grants, grants.list_all(), language)
+def _encode_all(grants: AssetGrants, user: User, language: Language) -> Raw:
+    return encode_assignments(grants, grants.hide_teams(grants.list_all(), user), language)

@@ -7,8 +7,9 @@ from msgspec import Meta
 
 from fieldgate.accounts.schemas import user_path
 from fieldgate.accounts.tables import PUBLIC_USER_ID
+from fieldgate.accounts.teams import TeamStore
 from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.assets.schemas import asset_path
+from fieldgate.assets.schemas import asset_path, team_path
 from fieldgate.assets.sharing.grant_parsing import parse_field, parse_permission_field, user_not_found_message
 from fieldgate.assets.sharing.schemas import ASSIGNMENTS_PATH, TAG
 from fieldgate.errors import Forbidden, ValidationError
@@ -17,9 +18,10 @@ from fieldgate.http.operations import Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
+from fieldgate.permissions import rules
 from fieldgate.permissions.explain import explain
 from fieldgate.permissions.rules import PermissionState
-from fieldgate.permissions.schemas import ExplanationRecord
+from fieldgate.permissions.schemas import ExplanationRecord, TeamReference
 from fieldgate.permissions.serializers import explanation_record
 
 routes = Routes(tag=TAG)
@@ -47,6 +49,7 @@ async def assignment_explanation(
     caller: Caller,
     language: Language,
     authorizer: AssetAuthorizer,
+    teams: TeamStore,
 ) -> ExplanationRecord:
     try:
         username, permission = _parse_question(query)
@@ -67,8 +70,18 @@ async def assignment_explanation(
         is_superuser=user.is_superuser and (caller.is_superuser or user.id == caller.id),
         is_disabled=user.is_disabled,
     )
+    passing = [
+        team_id
+        for team_id, state in user.scope.states_of_teams(user.id)
+        if permission in rules.own_permissions(state, asset.asset_type)
+    ]
+    names = await teams.names(caller, passing)
     return explanation_record(
         explanation,
+        via=[
+            TeamReference(Link(team_path(names[each].uid)), names[each].name) if each in names else TeamReference()
+            for each in passing
+        ],
         user=Link(user_path(user.username)),
         asset=Link(asset_path(uid)),
         asset_type=asset.asset_type,
@@ -83,4 +96,4 @@ def _parse_question(query: ExplanationFilters) -> tuple[str, str]:
 
 def _has_any(state: PermissionState) -> bool:
     """Whether the user has, or is denied, permissions other than the public's."""
-    return bool(state.is_owner or state.granted or state.denied or state.collection)
+    return bool(state.is_owner or state.granted or state.denied or state.collection or state.teams)

@@ -73,7 +73,8 @@ def _attachment(asset_name: str, day: date, language: Language) -> Header:
 
 
 def _encode_table(grants: AssetGrants, caller: Caller) -> bytes:
-    return write_table(each for each in grants.visible_to(caller) if each.user.id != grants.scope.owner_id)
+    listed = grants.visible_to(caller, with_teams=True)
+    return write_table(each for each in listed if each.user.id != grants.scope.owner_id)
 
 
 def _max_table_bytes(_: Settings) -> int:
@@ -118,6 +119,8 @@ async def assignment_table_upload(
         errors=errors,
         is_dry_run=query.dry_run,
         replaces_all_users=mode == "replace",
+        replaces_teams=mode == "replace",
+        keeps_passed_on=mode == "add",
     )
     changes = await change_assignments(store, change)
     return await run_by_cost(len(changes), encode_changes, changes, language, is_dry_run=query.dry_run)

@@ -1,0 +1,296 @@
+"""Teams: groups of people to share assets with, once for all of them.
+
+A team has a row in `users`, so that permissions are assigned to it as to a user; see `tables`. Members and superusers
+can see a team. Its admins manage it, and need no permission on any asset for that.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+from sqlalchemy import ColumnElement, Row, Select, and_, exists, func, select, true
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fieldgate.accounts.store import TOPIC, username_key
+from fieldgate.accounts.tables import PUBLIC_USER_ID, TEAM_PREFIX, team_members, teams, users
+from fieldgate.db import Database, DataVersions, RowPage, new_uid, now, paginate
+from fieldgate.db.log import USERS, LogEntry, LogObject, LogUser, write_log
+from fieldgate.errors import Conflict, Forbidden, NotFound, ValidationError
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller, User
+from fieldgate.pagination import PageRequest
+
+Role = Literal["admin", "member"]
+
+MAX_NAME_CHARS = 100
+MAX_DESCRIPTION_CHARS = 1_000
+MAX_MEMBERS = 10_000  # of one team
+MAX_OWN_TEAMS = 200  # that one user is an admin of
+ADMIN: Role = "admin"
+
+
+class TeamName(msgspec.Struct, frozen=True):
+    uid: str
+    name: str
+
+
+class TeamStore:
+    def __init__(self, database: Database, data_versions: DataVersions) -> None:
+        self._database = database
+        self._data_versions = data_versions
+
+    async def page(self, caller: User, page: PageRequest) -> RowPage:
+        """Return the teams of a caller, superusers all, by name, with the caller's role and the number of members."""
+        query = _select_teams(caller)
+        async with self._database.read_transaction() as connection:
+            return await paginate(connection, query, page, order_by=[teams.c.name_key, teams.c.id])
+
+    async def find(self, caller: User, uid: str) -> Row[Any]:
+        """Return a team that a caller can see. Raise `NotFound`."""
+        async with self._database.read_transaction() as connection:
+            return await _find(connection, caller, uid)
+
+    async def find_managed(self, caller: User, uid: str) -> Row[Any]:
+        """Return a team that a caller manages. Raise `NotFound` or `Forbidden`."""
+        async with self._database.read_transaction() as connection:
+            return _require_admin(caller, await _find(connection, caller, uid))
+
+    async def find_new_members(self, caller: User, uid: str, usernames: Sequence[str]) -> list[Row[Any]]:
+        """Return those of some users who are not in a team yet."""
+        async with self._database.read_transaction() as connection:
+            return await _find_new(connection, (await _find(connection, caller, uid)).id, usernames)
+
+    async def names(self, caller: Caller, team_ids: Collection[int]) -> Mapping[int, TeamName]:
+        """Return the names of those of some teams that a caller may know."""
+        if not team_ids or caller.id is None:
+            return {}
+        query = select(teams.c.id, users.c.uid, teams.c.name).join_from(teams, users, users.c.id == teams.c.id)
+        query = query.where(teams.c.id.in_(team_ids), _is_visible(caller))
+        async with self._database.read_transaction() as connection:
+            return {row.id: TeamName(row.uid, row.name) for row in await connection.execute(query)}
+
+    async def members(self, caller: User, uid: str, page: PageRequest) -> RowPage:
+        """Return the members of a team by username, with their roles."""
+        async with self._database.read_transaction() as connection:
+            team = await _find(connection, caller, uid)
+            query = _select_members(team.id)
+            return await paginate(connection, query, page, order_by=[users.c.username_key, users.c.id])
+
+    async def find_member(self, caller: User, uid: str, username: str) -> Row[Any]:
+        async with self._database.read_transaction() as connection:
+            team = await _find(connection, caller, uid)
+            return await _find_member(connection, team.id, username)
+
+    async def create(self, by: User, name: str, description: str) -> str:
+        """Create a team, of which the caller is the first admin. Return its uid."""
+        name = _check_name(name)
+        _check_description(description)
+        uid = new_uid("t")
+        account = {
+            "uid": uid,
+            "username": TEAM_PREFIX + name,
+            "username_key": f"TEAM:{uid}",  # keys of usernames have no capital letters
+            "password_hash": "",
+            "first_name": "",
+            "last_name": "",
+            "is_superuser": False,
+            "is_ifrc": False,
+            "is_demo": False,
+            "countries": [],
+            "created_at": now(),
+        }
+        async with self._database.transaction() as connection:
+            await connection.execute(select(users.c.id).where(users.c.id == by.id).with_for_update())
+            is_own = and_(team_members.c.user_id == by.id, team_members.c.role == ADMIN)
+            if (await connection.execute(select(func.count()).where(is_own))).scalar_one() >= MAX_OWN_TEAMS:
+                raise Conflict(Message("You manage {most} teams, the limit. Delete one first.", most=MAX_OWN_TEAMS))
+            inserted = await connection.execute(users.insert().values(account).returning(users.c.id))
+            team_id = inserted.scalar_one()
+            names = {"name": name, "name_key": username_key(name), "description": description.strip()}
+            await connection.execute(teams.insert().values(id=team_id, **names))
+            await connection.execute(team_members.insert().values(_member_row(team_id, by.id, ADMIN)))
+            await write_log(connection, by, _entry("create", LogObject("team", uid, name)))
+            await self._data_versions.bump(connection, TOPIC)
+        return uid
+
+    async def change(self, by: User, uid: str, name: str | None, description: str | None) -> None:
+        """Rename or describe a team. What is None stays."""
+        values: dict[str, str] = {}
+        if name is not None:
+            name = _check_name(name)
+            values |= {"name": name, "name_key": username_key(name)}
+        if description is not None:
+            _check_description(description)
+            values["description"] = description.strip()
+        async with self._database.transaction() as connection:
+            team = await self._lock_managed(connection, by, uid)
+            if not values:
+                return
+            await connection.execute(teams.update().where(teams.c.id == team.id).values(values))
+            if name is not None:
+                renamed = users.update().where(users.c.id == team.id)
+                await connection.execute(renamed.values(username=TEAM_PREFIX + name))
+            changed = LogObject("team", uid, name or team.name)
+            await write_log(connection, by, _entry("update", changed, fields=sorted(values.keys() - {"name_key"})))
+            await self._data_versions.bump(connection, TOPIC)
+
+    async def delete(self, by: User, uid: str) -> None:
+        """Delete a team with its permissions. Its members keep those of their own."""
+        async with self._database.transaction() as connection:
+            team = await self._lock_managed(connection, by, uid)
+            await connection.execute(users.delete().where(users.c.id == team.id))
+            await write_log(connection, by, _entry("delete", LogObject("team", uid, team.name)))
+            await self._data_versions.bump(connection, TOPIC)
+
+    async def add_members(self, by: User, uid: str, usernames: Sequence[str], role: Role) -> list[str]:
+        """Add users to a team. Those who are in it already keep their role. Return the names of the new members."""
+        async with self._database.transaction() as connection:
+            team = await self._lock_managed(connection, by, uid)
+            new = await _find_new(connection, team.id, usernames, locks=True)
+            is_in = team_members.c.team_id == team.id
+            count = (await connection.execute(select(func.count()).where(is_in))).scalar_one()
+            if count + len(new) > MAX_MEMBERS:
+                raise Conflict(Message("A team has at most {count} members.", count=MAX_MEMBERS))
+            if new:
+                rows = [_member_row(team.id, row.id, role) for row in new]
+                await connection.execute(team_members.insert(), rows)
+                entries = [_member_entry("add-member", team, row, role=role) for row in new]
+                await write_log(connection, by, *entries)
+                await self._data_versions.bump(connection, TOPIC)
+        return [row.username for row in new]
+
+    async def set_role(self, by: User, uid: str, username: str, role: Role) -> None:
+        async with self._database.transaction() as connection:
+            team = await self._lock_managed(connection, by, uid)
+            member = await _find_member(connection, team.id, username)
+            if member.role == role:
+                return
+            if role != ADMIN:
+                await _keep_an_admin(connection, team.id, member.id)
+            await connection.execute(_is_member(team_members.update(), team.id, member.id).values(role=role))
+            await write_log(connection, by, _member_entry("update-member", team, member, role=role))
+            await self._data_versions.bump(connection, TOPIC)
+
+    async def remove_member(self, by: User, uid: str, username: str) -> None:
+        """Remove a user from a team. Members can remove themselves."""
+        async with self._database.transaction() as connection:
+            is_own = username_key(username) == username_key(by.username)
+            team = await self._lock_managed(connection, by, uid, is_allowed=is_own)
+            member = await _find_member(connection, team.id, username)
+            await _keep_an_admin(connection, team.id, member.id)
+            await connection.execute(_is_member(team_members.delete(), team.id, member.id))
+            await write_log(connection, by, _member_entry("remove-member", team, member))
+            await self._data_versions.bump(connection, TOPIC)
+
+    async def _lock_managed(
+        self, connection: AsyncConnection, by: User, uid: str, *, is_allowed: bool = False
+    ) -> Row[Any]:
+        """Lock a team, and return it as it is then. Raise `Forbidden` unless the caller manages it or `is_allowed`."""
+        team = await _find(connection, by, uid)
+        await connection.execute(select(teams.c.id).where(teams.c.id == team.id).with_for_update())
+        team = await _find(connection, by, uid)
+        return team if is_allowed else _require_admin(by, team)
+
+
+def _require_admin(caller: User, team: Row[Any]) -> Row[Any]:
+    if not (caller.is_superuser or team.role == ADMIN):
+        raise Forbidden(Message("Only the admins of a team can change it."))
+    return team
+
+
+def _is_visible(caller: Caller) -> ColumnElement[bool]:
+    own = team_members.alias()
+    is_in = exists(select(own.c.team_id).where(own.c.team_id == teams.c.id, own.c.user_id == caller.id))
+    return true() if caller.is_superuser else is_in
+
+
+def _select_teams(caller: User) -> Select[Any]:
+    own, every = team_members.alias(), team_members.alias()
+    role = select(own.c.role).where(own.c.team_id == teams.c.id, own.c.user_id == caller.id).scalar_subquery()
+    count = select(func.count()).where(every.c.team_id == teams.c.id).scalar_subquery()
+    return (
+        select(teams, users.c.uid, users.c.created_at, role.label("role"), count.label("member_count"))
+        .join_from(teams, users, users.c.id == teams.c.id)
+        .where(_is_visible(caller))
+    )
+
+
+def _select_members(team_id: int) -> Select[Any]:
+    columns = (users.c.id, users.c.uid, users.c.username, users.c.disabled_at)
+    query = select(*columns, team_members.c.role, team_members.c.joined_at)
+    joined = query.join_from(team_members, users, users.c.id == team_members.c.user_id)
+    return joined.where(team_members.c.team_id == team_id)
+
+
+async def _find(connection: AsyncConnection, caller: User, uid: str) -> Row[Any]:
+    query = _select_teams(caller).where(users.c.uid == uid)
+    row: Row[Any] | None = (await connection.execute(query)).one_or_none()
+    if row is None:
+        raise NotFound(Message("There is no such team, or you are not in it."))
+    return row
+
+
+async def _find_member(connection: AsyncConnection, team_id: int, username: str) -> Row[Any]:
+    query = _select_members(team_id).where(users.c.username_key == username_key(username))
+    row: Row[Any] | None = (await connection.execute(query)).one_or_none()
+    if row is None:
+        raise NotFound(Message("{name} is not in this team.", name=username[:50]))
+    return row
+
+
+async def _find_new(
+    connection: AsyncConnection, team_id: int, usernames: Sequence[str], *, locks: bool = False
+) -> list[Row[Any]]:
+    """Return those of some users who are not in a team. Raise `ValidationError` with all names that nobody has."""
+    keys = {username_key(name): name for name in usernames}
+    is_active = and_(users.c.disabled_at.is_(None), users.c.id != PUBLIC_USER_ID)
+    query: Select[Any] = select(users.c.id, users.c.uid, users.c.username, users.c.username_key)
+    query = query.where(users.c.username_key.in_(keys), is_active).order_by(users.c.id)
+    if locks:  # so that nobody leaves before being added
+        query = query.with_for_update(read=True, key_share=True)
+    found = (await connection.execute(query)).all()
+    missing = keys.keys() - {row.username_key for row in found}
+    if missing:
+        messages = [Message("There is no user {name}.", name=keys[key][:50]) for key in sorted(missing)[:100]]
+        raise ValidationError({"user": messages})
+    known = select(team_members.c.user_id).where(team_members.c.team_id == team_id)
+    member_ids = set((await connection.execute(known)).scalars())
+    return [row for row in found if row.id not in member_ids]
+
+
+async def _keep_an_admin(connection: AsyncConnection, team_id: int, user_id: int) -> None:
+    """Raise `Conflict` if no active admin is left without this user."""
+    others = (team_members.c.role == ADMIN, users.c.disabled_at.is_(None), users.c.id != user_id)
+    if (await connection.execute(_select_members(team_id).where(*others).limit(1))).first() is None:
+        raise Conflict(Message("A team needs an admin: make somebody else one first, or delete the team."))
+
+
+def _is_member(statement: Any, team_id: int, user_id: int) -> Any:
+    return statement.where(team_members.c.team_id == team_id, team_members.c.user_id == user_id)
+
+
+def _member_row(team_id: int, user_id: int, role: Role) -> dict[str, Any]:
+    return {"team_id": team_id, "user_id": user_id, "role": role, "joined_at": now()}
+
+
+def _entry(action: str, team: LogObject, **details: Any) -> LogEntry:
+    return LogEntry(log_type=USERS, action=action, object=team, details=details)
+
+
+def _member_entry(action: str, team: Row[Any], user: Row[Any], **details: Any) -> LogEntry:
+    subject = LogUser(user.id, user.uid, user.username)
+    named = LogObject("team", team.uid, team.name)
+    return LogEntry(log_type=USERS, action=action, object=named, subject=subject, details=details)
+
+
+def _check_name(name: str) -> str:
+    name = " ".join(name.split())
+    if not name or not name.isprintable() or len(name) > MAX_NAME_CHARS:
+        raise ValidationError({"name": [Message("Enter a name of at most {most} letters.", most=MAX_NAME_CHARS)]})
+    return name
+
+
+def _check_description(description: str) -> None:
+    if len(description) > MAX_DESCRIPTION_CHARS or "\0" in description:
+        message = Message("Enter a text of at most {most} letters.", most=MAX_DESCRIPTION_CHARS)
+        raise ValidationError({"description": [message]})

@@ -1,0 +1,90 @@
+"""The assets that a team can use, and what people gain by joining it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Select, not_, select
+
+from fieldgate.assets.authorization import AssignmentScope
+from fieldgate.assets.sharing.grants import AssetGrants
+from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
+from fieldgate.assets.store import only_listed
+from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
+from fieldgate.db import Database, paginate
+from fieldgate.identity import User
+from fieldgate.pagination import PageRequest
+from fieldgate.permissions import rules
+from fieldgate.permissions.rules import Codenames, PermissionState
+from fieldgate.permissions.submission_filters import Filters
+
+MAX_PREVIEWED_ASSETS = 1_000
+
+
+class TeamAsset(msgspec.Struct, frozen=True):
+    """What a team, or a person through it, may do with an asset."""
+
+    asset: AssetGrants
+    permissions: Codenames
+    filters: Filters
+    username: str = ""
+
+
+class TeamAssets:
+    def __init__(self, database: Database, store: AssignmentStore) -> None:
+        self._database = database
+        self._store = store
+
+    async def page(self, caller: User, team_id: int, page: PageRequest) -> tuple[int, list[TeamAsset]]:
+        """Return the number of assets that a team can use and a caller can see, and a page of them, newest first."""
+
+        def held(transaction: SharingTransaction) -> list[TeamAsset]:
+            loaded = {each.uid: each for each in transaction.load_many(uids, [team_id])}
+            found = [(each, _state(each.scope, team_id)) for uid in uids if (each := loaded.get(uid))]
+            return [TeamAsset(asset, *_held(asset, state)) for asset, state in found]
+
+        count, uids = await self._uids(caller, team_id, page)
+        return count, await self._store.change(uids, held, is_dry_run=True)
+
+    async def gained(self, caller: User, team_id: int, people: Mapping[int, str]) -> list[TeamAsset]:
+        """Return what people have only through a team, or would have, on assets that a caller can see.
+
+        `people` are usernames by id.
+        """
+
+        def compare(transaction: SharingTransaction) -> list[TeamAsset]:
+            found = []
+            for asset in transaction.load_many(uids, [team_id, *people]):
+                for user_id, username in people.items():
+                    others = [each for each in asset.scope.teams.get(user_id, ()) if each != team_id]
+                    held, filters = _held(asset, _state(asset.scope, user_id, *others, team_id))
+                    if gained := held - _held(asset, _state(asset.scope, user_id, *others))[0]:
+                        found.append(TeamAsset(asset, gained, filters, username))
+            return found
+
+        _, uids = await self._uids(caller, team_id, PageRequest(MAX_PREVIEWED_ASSETS, 0))
+        return await self._store.change(uids, compare, is_dry_run=True)
+
+    async def _uids(self, caller: User, team_id: int, page: PageRequest) -> tuple[int, Sequence[str]]:
+        order = [assets.c.modified_at.desc(), assets.c.id]
+        async with self._database.read_transaction() as connection:
+            found = await paginate(connection, _select_assets(caller, team_id), page, order_by=order)
+        return found.total, [row.uid for row in found.rows]
+
+
+def _select_assets(caller: User, team_id: int) -> Select[Any]:
+    """Assets on which the team has permissions, or on their collections."""
+    granted = select(assignments.c.asset_id).where(
+        assignments.c.user_id == team_id, not_(assignments.c.is_denied), has_not_ended()
+    )
+    is_shared = assets.c.id.in_(granted) | assets.c.parent_id.in_(granted)
+    return only_listed(select(assets.c.uid).where(is_shared, is_live()), caller)
+
+
+def _state(scope: AssignmentScope, user_id: int, *team_ids: int) -> PermissionState:
+    """Return the state that a user would have as a member of these teams only."""
+    return msgspec.structs.replace(scope, teams={user_id: team_ids}).state_of(user_id)
+
+
+def _held(asset: AssetGrants, state: PermissionState) -> tuple[Codenames, Filters]:
+    return rules.own_permissions(state, asset.asset_type), rules.own_filters(state, asset.asset_type)

@@ -1,0 +1,92 @@
+"""Teams: members, what they get on assets, and what a list of assignments and its writers make of it."""
+
+from typing import Any
+
+import pytest
+
+from tests.assets.sharing.sharing_team import SharingTeam, last_segment, permission_url, user_url
+
+TEAMS = "/api/v2/teams/"
+
+
+async def create_team(people: SharingTeam, by: str, *members: str, name: str = "WASH") -> str:
+    """Create a team and return its uid."""
+    answer = await people.request(by, "POST", TEAMS, json={"name": name})
+    assert answer.status_code == 201, answer.text
+    uid = str(answer.json()["uid"])
+    if members:
+        added = await people.request(by, "POST", f"{TEAMS}{uid}/members/", json={"users": list(members)})
+        assert added.status_code == 201, added.text
+    return uid
+
+
+async def share(people: SharingTeam, uid: str, team: str, permission: str, by: str = "owner", **more: Any) -> None:
+    body = {"team": team, "permission": permission, **more}
+    answer = await people.request_assignments(uid, by, "POST", json=body)
+    assert answer.status_code == 201, answer.text
+
+
+async def held(people: SharingTeam, uid: str, name: str) -> set[str]:
+    """What somebody may do with an asset, from the asset itself."""
+    answer = await people.request(name, "GET", f"/api/v2/assets/{uid}/")
+    return set() if answer.status_code == 404 else {each["codename"] for each in answer.json()["effective_permissions"]}
+
+
+async def test_members_get_what_the_team_has_and_lose_it_on_leaving(team: SharingTeam) -> None:
+    uid, wash = await team.create_asset(), await create_team(team, "owner", "ann", "bob")
+    await share(team, uid, wash, "change_submissions")
+    assert await held(team, uid, "ann") == {"view_asset", "add_submissions", "view_submissions", "change_submissions"}
+    listed = (await team.request("ann", "GET", "/api/v2/assets/")).json()
+    assert [each["uid"] for each in listed["results"]] == [uid]
+    await team.request("owner", "DELETE", f"{TEAMS}{wash}/members/ann/")
+    assert (await held(team, uid, "ann"), await held(team, uid, "bob") != set()) == (set(), True)
+    assert (await team.request("ann", "GET", "/api/v2/assets/")).json()["count"] == 0
+    await team.request("owner", "DELETE", f"{TEAMS}{wash}/")
+    assert await held(team, uid, "bob") == set()
+
+
+async def test_records_of_members_name_the_team_and_can_be_denied(team: SharingTeam) -> None:
+    uid, wash = await team.create_asset(), await create_team(team, "owner", "ann", "bob")
+    await share(team, uid, "WASH", "view_asset")
+    records = (await team.request_assignments(uid, "owner", "GET")).json()
+    through = [each for each in records if each.get("via")]
+    assert [last_segment(each["user"]) for each in through] == ["ann", "bob"]
+    assert through[0]["via"]["name"] == "WASH" and through[0]["inherited"] is True
+    with_teams = (await team.request_assignments(uid, "owner", "GET", "?teams=true")).json()
+    assert [each["team__name"] for each in with_teams if "team" in each] == ["WASH"]
+    removed = await team.request_assignments(uid, "owner", "DELETE", f"{last_segment(through[0]['url'])}/")
+    assert removed.status_code == 204
+    assert (await held(team, uid, "ann"), await held(team, uid, "bob")) == (set(), {"view_asset"})
+    # The denial lasts, also after leaving and coming back, until the permission is given to the person.
+    await team.request("owner", "DELETE", f"{TEAMS}{wash}/members/ann/")
+    await team.request("owner", "POST", f"{TEAMS}{wash}/members/", json={"user": "ann"})
+    assert await held(team, uid, "ann") == set()
+    given = {"user": user_url("ann"), "permission": permission_url("view_asset")}
+    await team.request_assignments(uid, "owner", "POST", json=given)
+    assert await held(team, uid, "ann") == {"view_asset"}
+
+
+@pytest.mark.parametrize("path", ["bulk/", "csv/"])
+async def test_writing_back_changes_nothing(team: SharingTeam, path: str) -> None:
+    uid = await team.create_shared_asset()
+    wash = await create_team(team, "owner", "ann", "bob", "viewer")
+    await share(team, uid, wash, "change_asset")
+    before = (await team.request_assignments(uid, "owner", "GET", "?teams=true")).json()
+    if path == "bulk/":
+        back = [each for each in await team.list_assignments(uid) if each["user"] != user_url("owner")]
+        answer = await team.request_assignments(uid, "owner", "POST", path, json=back)
+    else:
+        table = (await team.request_assignments(uid, "owner", "GET", path)).text
+        body = {"text": table, "mode": "replace"}
+        answer = await team.request_assignments(uid, "owner", "POST", path, json=body)
+        assert answer.json()["effects"] == []
+    assert answer.status_code == 200, answer.text
+    assert (await team.request_assignments(uid, "owner", "GET", "?teams=true")).json() == before
+
+
+async def test_explanation_names_the_team(team: SharingTeam) -> None:
+    uid, wash = await team.create_asset(), await create_team(team, "owner", "ann")
+    await share(team, uid, wash, "view_asset")
+    answer = await team.request_assignments(uid, "ann", "GET", "explain/?user=ann&permission=view_asset")
+    rule = answer.json()["rules"][0]
+    assert (rule["rule"], rule["via"][0]["name"]) == ("team", "WASH")
