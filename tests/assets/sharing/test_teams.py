@@ -51,7 +51,8 @@ async def test_records_of_members_name_the_team_and_can_be_denied(team: SharingT
     records = (await team.request_assignments(uid, "owner", "GET")).json()
     through = [each for each in records if each.get("via")]
     assert [last_segment(each["user"]) for each in through] == ["ann", "bob"]
-    assert through[0]["via"]["name"] == "WASH" and through[0]["inherited"] is True
+    assert through[0]["via"]["name"] == "WASH"
+    assert through[0]["inherited"] is True
     with_teams = (await team.request_assignments(uid, "owner", "GET", "?teams=true")).json()
     assert [each["team__name"] for each in with_teams if "team" in each] == ["WASH"]
     removed = await team.request_assignments(uid, "owner", "DELETE", f"{last_segment(through[0]['url'])}/")
