@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
-from fieldgate_client import forms, sharing
+from fieldgate_client import forms, sharing, teams
 from fieldgate_client.connection import Connection, ConnectionOptions
 from fieldgate_client.forms import ImportProgress, ImportResult, UploadProgress
 from fieldgate_client.list_query import CHANGED_SINCE, PAGE_NAMES, FilterValue, ListQuery, encode_filters, parse_since
@@ -23,8 +24,9 @@ from fieldgate_client.lists import AsyncRecordList
 from fieldgate_client.names import NameResolver, split_filters
 from fieldgate_client.records import Asset, Event, Import, Permission
 from fieldgate_client.response_body import ByteProgress
-from fieldgate_client.server_url import resolve_address
+from fieldgate_client.server_url import identifier, resolve_address
 from fieldgate_client.sharing import Explanation, SharingResult
+from fieldgate_client.teams import Team, TeamAsset, TeamChange, TeamMember
 from fieldgate_client.walk import DEFAULT_CONCURRENCY, DEFAULT_PAGE_SIZE, WalkOptions
 
 
@@ -177,6 +179,30 @@ class AsyncClient:
     async def explain(self, asset: Asset | str, user: str, permission: str) -> Explanation:
         """Why a user has a permission on an asset, or has not."""
         return await sharing.explain(self.connection, asset, user, permission)
+
+    def teams(self, /, **filters: FilterValue) -> AsyncRecordList[Team]:
+        """The teams that you are in. Share with one by `share(asset, "team:NAME", …)`."""
+        return AsyncRecordList(self._query("teams/", filters, Team))
+
+    def team_members(self, team: Team | str) -> AsyncRecordList[TeamMember]:
+        return AsyncRecordList(self._query(f"{teams.team_path(team)}members/", {}, TeamMember))
+
+    def team_assets(self, team: Team | str) -> AsyncRecordList[TeamAsset]:
+        """The assets that are shared with a team."""
+        return AsyncRecordList(self._query(f"{teams.team_path(team)}assets/", {}, TeamAsset))
+
+    async def add_to_team(
+        self, team: Team | str, users: str | Iterable[str], *, role: str = "member", dry_run: bool = False
+    ) -> TeamChange:
+        """Add people to a team. With `dry_run` nothing is changed, and `assets` has what they would gain."""
+        body = {"users": [users] if isinstance(users, str) else [*users], "role": role}
+        path = f"{teams.team_path(team)}members/"
+        return await teams.change_members(self.connection, "POST", path, body, dry_run=dry_run)
+
+    async def remove_from_team(self, team: Team | str, user: str, *, dry_run: bool = False) -> TeamChange:
+        """Remove somebody from a team. With `dry_run` nothing is changed, and `assets` has what they would lose."""
+        path = f"{teams.team_path(team)}members/{quote(identifier(user), safe='')}/"
+        return await teams.change_members(self.connection, "DELETE", path, None, dry_run=dry_run)
 
     async def _read_all(self, path: str, language: str) -> builtins.list[dict[str, Any]]:
         query = msgspec.structs.replace(self._query(path, {}), language=language)

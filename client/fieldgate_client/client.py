@@ -163,6 +163,11 @@ class Client:
     download_form = _wait_for(AsyncClient.download_form)
     share = _wait_for(AsyncClient.share)
     explain = _wait_for(AsyncClient.explain)
+    teams = _list_of(AsyncClient.teams)
+    team_members = _list_of(AsyncClient.team_members)
+    team_assets = _list_of(AsyncClient.team_assets)
+    add_to_team = _wait_for(AsyncClient.add_to_team)
+    remove_from_team = _wait_for(AsyncClient.remove_from_team)
 
 
 class EventLoopThread:

@@ -57,6 +57,13 @@ class SharingResult(msgspec.Struct, kw_only=True):
     dry_run: bool = False
 
 
+class TeamReference(msgspec.Struct):
+    """A team; without its name if the caller is not in it."""
+
+    url: str | None = None
+    name: str | None = None
+
+
 class MatchedRule(msgspec.Struct, kw_only=True):
     rule: str
     message: str = ""
@@ -64,6 +71,7 @@ class MatchedRule(msgspec.Struct, kw_only=True):
     because: list[str] = []
     why: str = ""
     expires_at: str | None = None  # when it stops to apply
+    via: list[TeamReference] = []  # teams through which the user has it
 
 
 class Need(msgspec.Struct, kw_only=True):

@@ -17,6 +17,7 @@ from fieldgate_client.cli.import_forms import IMPORT
 from fieldgate_client.cli.login import LOGIN, LOGOUT, SERVERS
 from fieldgate_client.cli.session import Command, Session
 from fieldgate_client.cli.share import EXPLAIN, PERMISSIONS, SHARE
+from fieldgate_client.cli.team import TEAM
 from fieldgate_client.exports.table import load_library
 from fieldgate_client.version import __version__
 
@@ -149,6 +150,7 @@ COMMANDS = {
     "import": IMPORT,
     "share": SHARE,
     "explain": EXPLAIN,
+    "team": TEAM,
     "permissions": PERMISSIONS,
     "login": LOGIN,
     "logout": LOGOUT,

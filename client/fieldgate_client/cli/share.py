@@ -47,7 +47,7 @@ class Grant(NamedTuple):
 
 def _add_share_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("asset", metavar="FORM", nargs="?", help="uid of a form, or its address")
-    parser.add_argument("user", metavar="USER", nargs="?", help="user name; several with commas")
+    parser.add_argument("user", metavar="USER", nargs="?", help="user name or team:NAME; several with commas")
     parser.add_argument("permissions", metavar="PERMISSION", nargs="*", help="such as view_submissions")
     parser.add_argument("--from", dest="file", metavar="FILE", help="CSV file with asset, user and permission")
     parser.add_argument("--remove", action="store_true", help="remove the permissions")
@@ -126,7 +126,7 @@ def _print_effects(session: Session, grants: list[Grant], results: list[SharingR
     rows = [
         [
             last_path_segment(effect.asset or grant.asset),
-            last_path_segment(effect.user or "") or ", ".join(grant.users),
+            _name(effect.user or "") or ", ".join(grant.users),
             effect.effect,
             last_path_segment(effect.permission),
             (effect.why or effect.message) + (f", until {effect.expires_at}" if effect.expires_at else ""),
@@ -138,6 +138,11 @@ def _print_effects(session: Session, grants: list[Grant], results: list[SharingR
         session.output.print_table(["asset", "user", "effect", "permission", "why"], rows)
     elif results:
         session.output.print("Nothing changes: the permissions are as wanted already.")
+
+
+def _name(url: str) -> str:
+    """The name of a user. Of a team only the uid is known."""
+    return f"team:{last_path_segment(url)}" if "/teams/" in url else last_path_segment(url)
 
 
 def read_rows(file: str) -> list[Row]:
@@ -205,7 +210,9 @@ def explain(session: Session) -> int:
     output.print(f"{'Yes' if found.allowed else 'No'}: {options.user}, {options.permission}{label}")
     for rule in found.rules:
         end = f" Until {rule.expires_at}." if rule.expires_at else ""
-        output.print(clean_line(f"- {rule.message or rule.why or rule.rule}{end}"))
+        teams = ", ".join(each.name or "a team that you are not in" for each in rule.via)
+        via = f" Through {teams}." if teams else ""
+        output.print(clean_line(f"- {rule.message or rule.why or rule.rule}{via}{end}"))
     if found.needs:
         output.print("Any of these would be enough:")
         for need in found.needs:
@@ -240,6 +247,7 @@ examples:
   %(prog)s aBcDeFgHiJkLmNoPqRsTuV amina,omar view_asset change_asset
   %(prog)s aBcDeFgHiJkLmNoPqRsTuV amina view_submissions --until 2026-12-31
   %(prog)s aBcDeFgHiJkLmNoPqRsTuV amina change_asset --remove
+  %(prog)s aBcDeFgHiJkLmNoPqRsTuV team:wash view_asset
   %(prog)s --from people.csv
 """,
     add_arguments=_add_share_arguments,

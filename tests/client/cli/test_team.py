@@ -1,0 +1,53 @@
+"""`team`, and `share` with one, against a real server."""
+
+import httpx
+import pytest
+
+from tests.client.cli.conftest import DemoServer, RunClient
+
+
+@pytest.fixture
+def wash(logged_in: DemoServer) -> str:
+    """The uid of a team of the demo user."""
+    headers = {"Authorization": f"Token {logged_in.token}"}
+    created = httpx.post(f"{logged_in.url}/api/v2/teams/", json={"name": "Wash"}, headers=headers)
+    return str(created.json()["uid"])
+
+
+@pytest.fixture
+def asset(logged_in: DemoServer) -> str:
+    headers, body = {"Authorization": f"Token {logged_in.token}"}, {"name": "Visit", "asset_type": "survey"}
+    return str(httpx.post(f"{logged_in.url}/api/v2/assets/", json=body, headers=headers).json()["uid"])
+
+
+def test_people_join_and_leave_a_team(run: RunClient, wash: str, asset: str) -> None:
+    assert f"Wash  admin  1        {wash}" in run("team", "list").out
+    shared = run("share", asset, f"team:{wash}", "view_asset")
+    assert shared.code == 0, shared.err
+    assert f"team:{wash}" in shared.out
+    dry = run("team", "add", wash, "bashir", "--dry-run")
+    assert (dry.code, dry.err) == (0, "Nothing was changed: this was a dry run.\n")
+    assert dry.out.splitlines()[1].split() == ["bashir", "Visit", "Can", "view", "the", "form"]
+    assert run("explain", asset, "bashir", "view_asset").out.startswith("No: ")
+    assert run("team", "add", wash, "bashir").err == "Added: bashir.\n"
+    assert run("team", "add", wash, "bashir").err == "They are in the team already.\n"
+    assert "Through Wash." in run("explain", asset, "bashir", "view_asset").out
+    shown = run("team", "show", wash).out
+    assert "bashir  member" in shown
+    assert "Visit" in shown
+    assert run("team", "remove", wash, "bashir").err == "Removed: bashir.\n"
+    assert run("explain", asset, "bashir", "view_asset").out.startswith("No: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["add"], "Give the TEAM"),
+        (["add", "wash"], "Give at least one USER."),
+        (["show", "no team"], "You are in no team 'no team'."),
+    ],
+)
+def test_errors_say_what_to_do(run: RunClient, logged_in: DemoServer, arguments: list[str], said: str) -> None:
+    result = run("team", *arguments)
+    assert result.code != 0
+    assert said in result.err
