@@ -39,7 +39,7 @@ class Rule(Enum):
 
 
 GRANTING_RULES = frozenset({Rule.OWNER, Rule.SUPERUSER, Rule.ASSIGNED, Rule.COLLECTION, Rule.TEAM, Rule.PUBLIC})
-# If one of these decided, no assignment changes anything.
+# If one of these decided, no assignment changes anything; UNRESTRICTED only for owners and superusers.
 FINAL_RULES = frozenset({Rule.ACCOUNT_DISABLED, Rule.NOT_FOR_TYPE, Rule.UNRESTRICTED, Rule.NOT_FOR_PUBLIC})
 
 _RULE_MESSAGES = {
@@ -114,13 +114,14 @@ def explain(
     denied = rules.with_dependent(state.denied, asset_type)
     filters = rules.own_filters(state, asset_type)
     held = passed | state.granted
+    is_unlimited = state.is_owner or is_superuser
     is_surpassed = PARTIAL in state.teams - denied - held
     matching = [
         rule
         for rule, matches in (
             (Rule.ACCOUNT_DISABLED, is_disabled),
             (Rule.NOT_FOR_TYPE, permission not in rules.assignable(asset_type)),
-            (Rule.UNRESTRICTED, permission == PARTIAL and (state.is_owner or is_superuser or is_surpassed)),
+            (Rule.UNRESTRICTED, permission == PARTIAL and (is_unlimited or is_surpassed)),
             (Rule.OWNER, state.is_owner and permission in owned),
             (Rule.SUPERUSER, is_superuser and permission in owned),
             (Rule.ASSIGNED, permission in state.granted),
@@ -136,6 +137,7 @@ def explain(
     ]
     first, *others = matching or [Rule.NOTHING]
     allowed = first in GRANTING_RULES
+    is_final = first in FINAL_RULES and (first is not Rule.UNRESTRICTED or is_unlimited)
     return Explanation(
         permission=permission,
         allowed=allowed,
@@ -147,7 +149,7 @@ def explain(
             ),
         ),
         filters=filters if permission == PARTIAL else {each: filters[each] for each in filters if each == permission},
-        needs=() if allowed or first in FINAL_RULES else _needs(state, permission, asset_type),
+        needs=() if allowed or is_final else _needs(state, permission, asset_type),
     )
 
 
@@ -178,15 +180,12 @@ def _end(rule: Rule, state: PermissionState, permission: str) -> datetime | None
 
 
 def _needs(state: PermissionState, permission: str, asset_type: str) -> tuple[Need, ...]:
-    """Return the permission and all that imply it, the narrowest first."""
-    sufficient = rules.with_dependent([permission], asset_type)
-    assignable = sufficient & rules.assignable(asset_type, to_public=state.is_public)
-    return tuple(
-        Need(each, _removed_by(state, each, asset_type))
-        for each in sorted(assignable, key=lambda each: (len(implied(each)), each))
-    )
-
-
-def _removed_by(state: PermissionState, permission: str, asset_type: str) -> tuple[str, ...]:
-    outcome = rules.assign(state, permission, asset_type, ANY_SUBMISSIONS)
-    return tuple(effect.permission for effect in outcome.effects if effect.kind is EffectKind.REMOVED)
+    """Return what would be enough to assign, the narrowest first."""
+    found = []
+    assignable = rules.assignable(asset_type, to_public=state.is_public)
+    for each in sorted(assignable, key=lambda each: (len(implied(each)), each)):
+        outcome = rules.assign(state, each, asset_type, ANY_SUBMISSIONS)
+        if permission in rules.effective_permissions(outcome.state, asset_type):
+            removed = (effect.permission for effect in outcome.effects if effect.kind is EffectKind.REMOVED)
+            found.append(Need(each, tuple(removed)))
+    return tuple(found)

@@ -101,10 +101,12 @@ class RemoveAll(msgspec.Struct, frozen=True):
 
 
 class ExternalChange(msgspec.Struct, frozen=True):
-    """Change the inherited permissions, or those of the public."""
+    """Change the inherited permissions, those of teams, or those of the public."""
 
     collection: frozenset[str]
     public: frozenset[str]
+    teams: tuple[str, ...] = ()  # one permission each
+    team_filters: Mapping[str, Any] = {}
 
     def __call__(self, state: PermissionState, asset_type: str) -> RuleOutcome:
         collection = rules.inherited(with_implied(self.collection, "collection"), asset_type)
@@ -113,7 +115,14 @@ class ExternalChange(msgspec.Struct, frozen=True):
         public = frozenset() if state.is_public else with_implied(self.public & ASSIGNABLE[asset_type], asset_type)
         if state.is_public:
             collection &= PUBLIC_PERMISSIONS
-        return RuleOutcome(msgspec.structs.replace(state, collection=collection, public=public), ())
+        after = msgspec.structs.replace(state, collection=collection, public=public)
+        if state.is_public:
+            return RuleOutcome(after, ())
+        assigned = [Assign([each], self.team_filters) for each in self.teams]
+        teams = [apply_steps([act], asset_type) for act in assigned]
+        held = frozenset[str]().union(*(each.granted for each in teams))
+        filters = next((each.filters for each in teams if each.filters), {})
+        return RuleOutcome(msgspec.structs.replace(after, teams=held, team_filters=filters), ())
 
 
 steps: st.SearchStrategy[Step] = st.one_of(
@@ -128,6 +137,8 @@ steps: st.SearchStrategy[Step] = st.one_of(
         ExternalChange,
         st.frozensets(st.sampled_from(sorted(ASSIGNABLE["collection"])), max_size=2),
         st.frozensets(st.sampled_from(sorted(PUBLIC_PERMISSIONS)), max_size=2),
+        st.lists(st.sampled_from(sorted(TABLE)), max_size=2).map(tuple),
+        partial_filters,
     ),
 )
 # Random actions seldom lead to many permissions, or to partial ones.
@@ -136,6 +147,12 @@ initial_steps: st.SearchStrategy[list[Step]] = st.one_of(
     st.builds(lambda which: [Assign([PARTIAL], which)], partial_filters),
     st.just([Assign(["manage_asset"], None)]),
     st.just([ExternalChange(frozenset({"change_asset"}), frozenset()), Remove(["view_asset"])]),
+    st.builds(
+        lambda which, *teams: [ExternalChange(frozenset(), frozenset(), teams, which)],
+        partial_filters,
+        st.sampled_from(sorted(TABLE)),
+        st.sampled_from([PARTIAL, "view_asset", "change_submissions"]),
+    ),
 )
 step_sequences: st.SearchStrategy[list[Step]] = st.builds(
     lambda opening, more: [*opening, *more], initial_steps, st.lists(steps, min_size=1, max_size=6)
@@ -173,7 +190,7 @@ def check_invariants(state: PermissionState, asset_type: str) -> None:
     assert not has_contradiction(granted)
     assert not state.is_public or granted <= PUBLIC_PERMISSIONS
     assert not granted & denied
-    assert denied <= {"view_asset", "change_asset"}
+    assert denied <= {"view_asset", "change_asset"} or not state.is_public
     if "view_asset" in denied and not state.is_public:
         assert "change_asset" in denied
     effective = rules.effective_permissions(state, asset_type)
@@ -211,15 +228,23 @@ def check_effects(before: PermissionState, outcome: RuleOutcome, asked: Iterable
         assert effect.permission in str(effect.message())
         assert effect.because in str(effect.message())
     assert sorted(by_what[EffectKind.GRANTED]) == sorted(now.granted - before.granted)
-    assert sorted(by_what[EffectKind.REMOVED]) == sorted(before.granted - now.granted)
+    # What teams pass on is held or not, as partial_submissions is assigned or not.
+    limited = PARTIAL in now.granted - before.granted
+    hidden = frozenset(each for each in before.teams - now.denied if limited and has_contradiction({PARTIAL, each}))
+    removed = set(by_what[EffectKind.REMOVED])
+    assert len(removed) == len(by_what[EffectKind.REMOVED])
+    assert before.granted - now.granted <= removed <= (before.granted - now.granted) | hidden
     assert sorted(by_what[EffectKind.DENIED]) == sorted(now.denied - before.denied)
-    assert sorted(by_what[EffectKind.ALLOWED]) == sorted(before.denied - now.denied)
+    allowed = set(by_what[EffectKind.ALLOWED])
+    regained = before.teams if PARTIAL in before.granted - now.granted else frozenset()
+    assert len(allowed) == len(by_what[EffectKind.ALLOWED])
+    assert before.denied - now.denied <= allowed <= (before.denied - now.denied) | regained
     is_filtered = PARTIAL in before.granted & now.granted and (
         msgspec.json.encode(now.filters) != msgspec.json.encode(before.filters)
     )
     assert by_what[EffectKind.FILTERED] == [PARTIAL] * is_filtered
     kept = before.granted & now.granted
     assert by_what[EffectKind.ENDS] == sorted(each for each in kept if end_of(before, each) != end_of(now, each))
-    assert (now.is_owner, now.is_public, now.collection, now.public) == (
-        before.is_owner, before.is_public, before.collection, before.public,
+    assert (now.is_owner, now.is_public, now.collection, now.teams, now.public) == (
+        before.is_owner, before.is_public, before.collection, before.teams, before.public,
     )  # fmt: skip

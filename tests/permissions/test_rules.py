@@ -3,6 +3,7 @@
 from itertools import permutations
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,7 +108,7 @@ def test_removed_permissions_are_not_held(situation: Situation, codename: str, w
         left = rules.own_permissions(removed.state, asset_type)
         assert codename not in left
         assert not any(codename in TABLE[each][1] for each in left)
-        assert left <= rules.own_permissions(assigned, asset_type)
+        assert left <= rules.own_permissions(assigned, asset_type) | standing.teams
 
 
 @given(reachable_states(), any_codenames)
@@ -116,6 +117,8 @@ def test_remove_removes_exactly_named_and_dependent(situation: Situation, asked:
     before = rules.own_permissions(standing, asset_type)
     left = rules.own_permissions(rules.remove(standing, asked, asset_type).state, asset_type)
     gone = {each for each in before if each in asked or TABLE[each][1] & set(asked)}
+    if PARTIAL in gone:  # what teams pass on for all submissions comes into force
+        left -= {each for each in standing.teams if has_contradiction({PARTIAL, each})}
     if before - left - gone == {PARTIAL}:  # only the filters of add_submissions were left
         assert "add_submissions" in gone
         assert set(standing.filters) <= {"add_submissions", "change_submissions"}
@@ -139,6 +142,27 @@ def test_order_of_codenames_does_not_matter(situation: Situation, asked: list[st
         assert _outcome(act, standing, [*asked, *asked], asset_type, which) == first
     first = _outcome(rules.remove, standing, asked, asset_type)
     assert all(_outcome(rules.remove, standing, each, asset_type) == first for each in permutations(asked))
+
+
+@given(reachable_states(), st.sampled_from(sorted(TABLE)), partial_filters)
+def test_joining_a_team_equals_assigning_by_hand(situation: Situation, codename: str, which: Any) -> None:
+    """Apart from denials, and from what is for some submissions: there an assignment to the person wins."""
+    standing, asset_type = situation
+    outside = msgspec.structs.replace(standing, teams=frozenset(), team_filters={}, denied=frozenset())
+    if standing.is_public or codename not in ASSIGNABLE[asset_type]:
+        return
+    of_team = rules.assign(PermissionState(), codename, asset_type, which).state
+    inside = msgspec.structs.replace(outside, teams=of_team.granted, team_filters=of_team.filters)
+    by_hand = rules.assign(outside, codename, asset_type, which).state
+    held = rules.own_permissions(inside, asset_type)
+    if not has_contradiction(outside.granted | of_team.granted):
+        assert held == rules.own_permissions(by_hand, asset_type)
+    elif PARTIAL in outside.granted:
+        assert held == rules.own_permissions(outside, asset_type) | {
+            each for each in of_team.granted if not has_contradiction({PARTIAL, each})
+        }
+    else:
+        assert held == (rules.own_permissions(outside, asset_type) | of_team.granted) - {PARTIAL}
 
 
 @given(reachable_states(), codenames, partial_filters)
@@ -167,7 +191,8 @@ def test_replace_is_exact_and_idempotent(situation: Situation, asked: list[str],
         again = rules.replace(outcome.state, asked, asset_type, which)
         assert again == RuleOutcome(outcome.state, ())
         shown = rules.own_permissions(outcome.state, asset_type)  # sending back the list changes nothing
-        assert rules.replace(outcome.state, shown, asset_type, outcome.state.filters).effects == ()
+        filters = rules.own_filters(outcome.state, asset_type)
+        assert rules.replace(outcome.state, shown, asset_type, filters).effects == ()
 
 
 @given(reachable_states())
