@@ -42,7 +42,7 @@ NOTHING = dict.fromkeys(LANGUAGES, "")
 
 def upgrade() -> None:
     connection = op.get_bind()
-    indexes = {index.name: index for table in metadata.tables.values() for index in table.indexes}
+    indexes = {str(index.name): index for table in metadata.tables.values() for index in table.indexes}
     for name, condition in PARTIAL_INDEXES.items():
         indexes[name].dialect_kwargs[f"{connection.dialect.name}_where"] = sa.text(condition)
     metadata.create_all(connection, checkfirst=False)
