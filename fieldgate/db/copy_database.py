@@ -131,7 +131,7 @@ async def _copy_rows(
     """Copy a table in batches. `on_rows` is called with their sizes."""
     plain = plain_table(table)
     # Rows that are referred to may come later, so these references are filled in the end.
-    references = [column.name for column in table.columns if _refers_to(column, table)]
+    references = [key.parent.name for key in table.foreign_keys if key.column.table is table]
     later: list[dict[str, Any]] = []
     names = [column.name for column in table.columns]
     values = (cast(column, Text) if isinstance(column.type, Text) else column for column in plain.columns)
@@ -171,10 +171,6 @@ def _plain_type(column: "Column[Any]") -> Any:
     if isinstance(column.type, Timestamp):
         return BigInteger()
     return Text() if isinstance(column.type, JSON) else column.type
-
-
-def _refers_to(column: "Column[Any]", table: Table) -> bool:
-    return any(key.column.table is table for key in column.foreign_keys)
 
 
 async def insert_rows(connection: AsyncConnection, table: Table, rows: Sequence[Row]) -> None:

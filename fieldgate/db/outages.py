@@ -8,7 +8,6 @@ import socket
 import sqlite3
 import sys
 from enum import Enum
-from typing import Any
 
 import sqlalchemy.exc
 
@@ -117,7 +116,7 @@ def outage_of(error: BaseException | None) -> Outage | None:
     if isinstance(error, sqlalchemy.exc.TimeoutError):  # all connections are in use
         return Outage.BUSY
     if isinstance(error, sqlite3.Error):
-        return _sqlite_outage(error)
+        return _SQLITE_OUTAGES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
     if isinstance(error, sqlalchemy.exc.DBAPIError):
         return outage_of(error.orig) or (Outage.UNREACHABLE if error.connection_invalidated else None)
     if isinstance(error, OSError):
@@ -126,7 +125,8 @@ def outage_of(error: BaseException | None) -> Outage | None:
     asyncpg = sys.modules.get("asyncpg")
     if asyncpg is not None:
         if isinstance(error, asyncpg.PostgresError):
-            return _postgres_outage(str(error.sqlstate))
+            code = str(error.sqlstate)
+            return _POSTGRES_OUTAGES.get(code) or _POSTGRES_OUTAGES.get(code[:2])
         if is_broken_connection(error):
             return Outage.UNREACHABLE
     # SQLAlchemy raises its own error with the driver's error as the cause.
@@ -149,11 +149,3 @@ def is_broken_connection(error: BaseException | None) -> bool:
     if isinstance(error, asyncpg.InternalClientError | asyncpg.InterfaceError):
         return not isinstance(error, ValueError)
     return is_broken_connection(error.__cause__)
-
-
-def _sqlite_outage(error: Any) -> Outage | None:
-    return _SQLITE_OUTAGES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
-
-
-def _postgres_outage(code: str) -> Outage | None:
-    return _POSTGRES_OUTAGES.get(code) or _POSTGRES_OUTAGES.get(code[:2])

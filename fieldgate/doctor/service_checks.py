@@ -7,6 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 
 from fieldgate.doctor.findings import Finding, error, ok, warning
+from fieldgate.doctor.settings_checks import is_local
 from fieldgate.settings import Settings
 
 TIMEOUT_SECONDS = 5
@@ -52,7 +53,7 @@ async def check_proxy(settings: Settings, *, is_online: bool) -> AsyncIterator[F
             yield warning("proxy", message, "Set it as for the service.")
         return
     shown = without_credentials(settings.base_url)
-    if not is_online and not _is_loopback(urlsplit(shown).hostname or ""):
+    if not is_online and not is_local(urlsplit(shown).hostname or ""):
         yield ok("proxy", f"{shown} was not checked. Use --online to ask it.")
         return
     try:
@@ -100,7 +101,3 @@ def without_credentials(url: str) -> str:
     """The URL without a user name and a password."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-
-
-def _is_loopback(host: str) -> bool:
-    return host in {"localhost", "::1"} or host.startswith("127.")

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from fieldgate.doctor.findings import Finding, ok, warning
-from fieldgate.settings import LOOPBACK, PREFIX, Network, Settings, unknown_variables
+from fieldgate.http.request.hosts import is_allowed
+from fieldgate.settings import LOOPBACK, PREFIX, Settings, unknown_variables
 
 _CHECK = "settings"
 _BROAD_PREFIX = {4: 8, 6: 32}  # a network with fewer bits has many machines that are no proxies
@@ -38,13 +39,13 @@ def _contradictions(settings: Settings, environment: Mapping[str, str]) -> Itera
             "Remove one of them.",
         )
     base_host = urlsplit(settings.base_url).hostname
-    if base_host and settings.allowed_hosts and not _is_allowed(base_host, settings.allowed_hosts):
+    if base_host and settings.allowed_hosts and not is_allowed(base_host, settings.allowed_hosts):
         yield warning(
             _CHECK,
             f"{base_host}, the host of {PREFIX}BASE_URL, is not in {PREFIX}ALLOWED_HOSTS: its requests are refused.",
             f"Add {base_host} to {PREFIX}ALLOWED_HOSTS.",
         )
-    if settings.base_url.startswith("http://") and not _is_local(base_host or ""):
+    if settings.base_url.startswith("http://") and not is_local(base_host or ""):
         yield warning(
             _CHECK,
             f"{PREFIX}BASE_URL begins with http: passwords and tokens are sent without encryption.",
@@ -62,17 +63,10 @@ def _exposed(settings: Settings) -> Iterator[Finding]:
         )
     for name, networks in (("TRUSTED_PROXIES", settings.trusted_proxies), ("METRICS_FROM", settings.metrics_from)):
         for network in networks:
-            if _is_broad(network):
+            if network not in LOOPBACK and network.prefixlen < _BROAD_PREFIX[network.version]:
                 yield warning(_CHECK, f"{PREFIX}{name} has {network}, a very large network.", "List single addresses.")
 
 
-def _is_broad(network: Network) -> bool:
-    return network not in LOOPBACK and network.prefixlen < _BROAD_PREFIX[network.version]
-
-
-def _is_allowed(host: str, allowed: tuple[str, ...]) -> bool:
-    return any(host == each or (each.startswith(".") and host.endswith(each)) or each == "*" for each in allowed)
-
-
-def _is_local(host: str) -> bool:
+def is_local(host: str) -> bool:
+    """Whether a name or address stands for this machine."""
     return host == "localhost" or host.endswith(".localhost") or host == "::1" or host.startswith("127.")

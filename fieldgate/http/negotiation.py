@@ -12,13 +12,8 @@ MAX_HEADER_BYTES = 1000  # longer headers are cut: parsed headers are cached
 ENCODINGS = ("br", "zstd", "gzip")  # in our order of preference
 
 
-def parse_accepted_values(header: bytes) -> list[tuple[str, float]]:
-    """Members with a q-value above zero, best first; equals keep their order. Invalid members are skipped."""
-    return [(name, quality) for name, quality in parse_quality_values(header) if quality > 0]
-
-
 def parse_quality_values(header: bytes) -> list[tuple[str, float]]:
-    """All members with their q-value, zero included, best first."""
+    """All members with their q-value, zero included, best first; equals keep their order. Invalid ones are skipped."""
     members: list[tuple[str, float]] = []
     for part in header.decode("latin-1").split(","):
         name, *parameters = (piece.strip() for piece in part.split(";"))
@@ -47,7 +42,7 @@ def negotiate(header: bytes) -> Language:
 
 @lru_cache(maxsize=1024)
 def _negotiate_language_cached(header: bytes) -> Language:
-    for tag, _ in parse_accepted_values(header):
+    for tag in (tag for tag, quality in parse_quality_values(header) if quality > 0):
         primary = tag.split("-", 1)[0].lower()
         if primary == "*":
             return Language.ENGLISH

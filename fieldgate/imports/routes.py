@@ -44,10 +44,6 @@ RETRY_SECONDS = 30  # of a user with many unfinished imports
 THREAD_THRESHOLD_BYTES = 64 * 1024  # parsed in 0.5 ms; starting a thread takes 0.1 ms
 
 
-def _file_limit(settings: Settings) -> int:
-    return settings.max_upload
-
-
 def _audience_key(caller: Caller) -> str:
     """Users see their own imports only."""
     return "" if caller.id is None else str(caller.id)
@@ -81,7 +77,7 @@ async def import_list(
         "Imports an XLSForm workbook. The response is sent once the file is stored; get its address for the result. "
         "A repeated Idempotency-Key returns the first response."
     ),
-    file_limit=_file_limit,
+    file_limit=lambda settings: settings.max_upload,
     error_statuses=(422,),
 )
 async def import_creation(

@@ -89,21 +89,15 @@ def _encode_csv_start(_: Sequence[bytes], context: FileContext) -> bytes:
     return BYTE_ORDER_MARK + header if context.with_bom else header
 
 
-def _encode_csv_rows(rows: Sequence[bytes], _: FileContext) -> bytes:
-    return b"".join(rows)
-
-
-def _encode_ndjson_rows(records: Sequence[bytes], _: FileContext) -> bytes:
-    return b"".join([record + b"\n" for record in records])
-
-
 CSV = row_serializer(
     Format.CSV,
-    RowFormat(encode_start=_encode_csv_start, encode_rows=_encode_csv_rows),
+    RowFormat(encode_start=_encode_csv_start, encode_rows=lambda rows, _: b"".join(rows)),
     is_flat=True,
     shape=RecordShape.ROW,
 )
-NDJSON = row_serializer(Format.NDJSON, RowFormat(encode_rows=_encode_ndjson_rows))
+NDJSON = row_serializer(
+    Format.NDJSON, RowFormat(encode_rows=lambda records, _: b"".join([each + b"\n" for each in records]))
+)
 XLSX = EventSerializer(Format.XLSX, write_xlsx, is_flat=True, shape=RecordShape.ROW)
 GEOJSON = row_serializer(
     Format.GEOJSON,

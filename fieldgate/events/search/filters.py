@@ -174,20 +174,16 @@ def _in_countries_by_iso3(context: FilterContext, codes: tuple[str, ...]) -> Bit
     return _with_any(context.index, COUNTRY, [country.id for country in found if country is not None])
 
 
-def _in_regions(context: FilterContext, regions: Ids) -> BitMap:
-    return union([context.region_sets[region] for region in set(regions) if region in context.region_sets])
-
-
-def _in_all_regions(context: FilterContext, regions: Ids) -> BitMap:
-    return intersection([context.region_sets.get(region, BitMap()) for region in set(regions)])
-
-
 INDEX_FILTERS: dict[str, IndexFilter] = {
     "countries__in": any_of(COUNTRY),
     "countries__iso3__in": _in_countries_by_iso3,
-    "regions__in": _in_regions,
+    "regions__in": lambda context, regions: union(
+        [context.region_sets[region] for region in set(regions) if region in context.region_sets]
+    ),
     "countries__all": all_of(COUNTRY),
-    "regions__all": _in_all_regions,
+    "regions__all": lambda context, regions: intersection(
+        [context.region_sets.get(region, BitMap()) for region in set(regions)]
+    ),
     "dtype": equal_to(DISASTER_TYPE),
     "dtype__in": any_of(DISASTER_TYPE),
     "id": lambda context, id_: context.index.by_ids([id_]),

@@ -160,7 +160,8 @@ class Index:
         ids, starts = self.ids + other.ids, self.starts + other.starts
         created, updated = self.created + other.created, self.updated + other.updated
         figures = self.figures.merged(other.figures)
-        first, second = self.facet_sets, _shifted(other.facet_sets, len(self.ids))
+        first = self.facet_sets
+        second = {word: chosen.shift(len(self.ids)) for word, chosen in other.facet_sets.items()}
         live = self.live_positions | bitmap_range(len(self.ids), len(ids))
         if self.ids and (other.starts[0], -other.ids[0]) < (self.starts[-1], -self.ids[-1]):
             alive: UInt32Array = live.to_array()
@@ -249,10 +250,6 @@ def intersection(sets: Sequence[BitMap]) -> BitMap:
 
 def _moved(facet_sets: Mapping[str, BitMap], positions: UInt32Array) -> dict[str, BitMap]:
     return {word: BitMap(int_arrays.take(positions, chosen.to_array())) for word, chosen in facet_sets.items()}
-
-
-def _shifted(facet_sets: Mapping[str, BitMap], offset: int) -> dict[str, BitMap]:
-    return {word: chosen.shift(offset) for word, chosen in facet_sets.items()}
 
 
 def bitmap_range(low: int, high: int) -> BitMap:

@@ -192,19 +192,14 @@ def _struct_of_raw(names: frozenset[str]) -> type[msgspec.Struct]:
 
 def keep_encoded(values: dict[str, Any], encoded: Set[str]) -> dict[str, Any]:
     """Mark the text of some fields as JSON that is not decoded. A blank text is no value."""
-    if encoded and sum(_text_size(value) for name, value in values.items() if name not in encoded) > (
-        DEFAULT_MAX_BODY_BYTES
-    ):
+    # Files have their own limit, and are not in memory.
+    others = (value for name, value in values.items() if name not in encoded and isinstance(value, str))
+    if encoded and sum(map(len, others)) > DEFAULT_MAX_BODY_BYTES:
         raise body_too_large(DEFAULT_MAX_BODY_BYTES)
     for name in encoded & values.keys():
         if isinstance(text := values[name], str):
             values[name] = EncodedJSON(text.encode("utf-8", "surrogatepass")) if text.strip() else None
     return values
-
-
-def _text_size(value: Any) -> int:
-    """Files have their own limit, and are not in memory."""
-    return len(value) if isinstance(value, str) else 0
 
 
 def decode_json(text: bytes | str) -> Any:

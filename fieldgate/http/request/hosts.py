@@ -11,7 +11,7 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from time import monotonic
 from urllib.parse import urlsplit
 
@@ -57,7 +57,7 @@ class HostPolicy:
         self._allowed_hosts = settings.allowed_hosts or default_hosts(settings)
         self._refused_hosts = RefusedHostLog()
         self._base_url = lru_cache(maxsize=1024)(self._base_url_uncached)
-        self.is_trusted_proxy = lru_cache(maxsize=4096)(self._is_trusted_proxy_uncached)
+        self.is_trusted_proxy = lru_cache(maxsize=4096)(partial(is_in_networks, networks=self._trusted_proxies))
 
     def base_url_for(self, scheme: str, peer: str, headers: Mapping[bytes, bytes]) -> BaseURL:
         """The base URL for a request; raises `BadRequest` for a host that is not allowed."""
@@ -79,9 +79,6 @@ class HostPolicy:
             peer = address
         return peer
 
-    def _is_trusted_proxy_uncached(self, address: str) -> bool:
-        return is_in_networks(address, self._trusted_proxies)
-
     def _base_url_uncached(self, scheme: str, host: bytes, forwarded: tuple[str, str, str, str]) -> BaseURL:
         forwarded_scheme, forwarded_host, forwarded_port, prefix = forwarded
         host_header, given_host = (
@@ -91,7 +88,7 @@ class HostPolicy:
         match = _HOST.fullmatch(given_host.lower())
         if match is None:
             raise self._invalid(host_header, given_host)
-        if not self._is_allowed(match["name"]):
+        if not is_allowed(match["name"], self._allowed_hosts):
             self._refused_hosts.unknown_host(host_header, match["name"])
             raise _unknown_host()
         if scheme not in _DEFAULT_PORTS:
@@ -112,12 +109,14 @@ class HostPolicy:
         self._refused_hosts.invalid_value(header, value)
         return _unknown_host()
 
-    def _is_allowed(self, name: str) -> bool:
-        name = name.rstrip(".")
-        return any(
-            entry in ("*", name) or (entry.startswith(".") and (name.endswith(entry) or name == entry[1:]))
-            for entry in self._allowed_hosts
-        )
+
+def is_allowed(name: str, entries: Iterable[str]) -> bool:
+    """Whether a host is one of the entries; `.example.org` stands for all below it and itself, `*` for any host."""
+    name = name.rstrip(".")
+    return any(
+        entry in ("*", name) or (entry.startswith(".") and (name.endswith(entry) or name == entry[1:]))
+        for entry in entries
+    )
 
 
 def _unknown_host() -> BadRequest:

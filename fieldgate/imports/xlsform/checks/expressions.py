@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.imports.file_text import truncate
 from fieldgate.imports.xlsform.checks.loops import count_group_copies
 from fieldgate.imports.xlsform.checks.xml import undeclared_prefix_message
 from fieldgate.imports.xlsform.issues import IssueCollector
@@ -26,7 +27,7 @@ from fieldgate.imports.xlsform.xpath.expressions import SyntaxMistake, find_refe
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d)?")  # how the reader writes dates
 _ROUND_REFERENCE = re.compile(r"\$\(([^()]*)\)")
 _CURLY_QUOTES = re.compile("[‘’‚‛“”„‟«»´`]")
-_MAX_SHOWN_CHARS = 30
+_MAX_SHOWN_CHARS = 31
 _EMPTY_REFERENCE = "${}"
 _FILTERABLE_TYPES = LIST_TYPES | FILE_SELECT_TYPES
 _BUILTIN_NAMES = frozenset({"instanceID"})
@@ -123,7 +124,7 @@ def _mistake_message(text: str, mistake: SyntaxMistake) -> Message:
             "This formula cannot be read from character {position} on: {value}. Check its brackets, quotes and"
             " operators.",
             position=position,
-            value=_shorten(text[mistake.position :]),
+            value=truncate(text[mistake.position :], _MAX_SHOWN_CHARS),
         )
     hint = _hint(text)
     return Message("{error} {hint}", error=message, hint=hint) if hint else message
@@ -139,10 +140,6 @@ def _hint(text: str) -> Message | None:
             "Write straight quotation marks instead of curly ones; around a text with an apostrophe, write double ones."
         )
     return None
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}…"
 
 
 def _reference_cells(form: ParsedForm) -> Iterator[tuple[SheetTable, SheetRow, Cell]]:

@@ -19,7 +19,7 @@ from fieldgate.imports.xlsform.compile.survey_builder import build_survey
 from fieldgate.imports.xlsform.form_languages import default_language
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
-from fieldgate.imports.xlsform.sheet_table import Cell, SheetColumn, SheetRow, SheetTable, is_compiled
+from fieldgate.imports.xlsform.sheet_table import Cell, SheetColumn, SheetRow, is_compiled
 from fieldgate.imports.xlsform.vocabulary import (
     CHOICES,
     ENTITIES,
@@ -140,7 +140,9 @@ def _to_pyxform_workbook(form: ParsedForm, name: str, root: str) -> dict[str, An
                 if not any(rows) or not table.has_column("list_name"):
                     continue
             workbook[kind] = rows
-            workbook[f"{kind}_header"] = [_pyxform_headers(table)]
+            workbook[f"{kind}_header"] = [
+                {column.pyxform_header: None for column in table.columns if is_compiled(column, kind)}
+            ]
     named_settings = {
         _TAG_COLUMNS.get(key, key): text for key, text in form.settings.items() if not key.startswith("kobo--")
     }
@@ -195,10 +197,6 @@ def _without_lists(choices: list[dict[str, str]], left_out: set[str]) -> list[di
 
 def _is_compiled_column(column: SheetColumn) -> bool:
     return column.known and column.key not in KOBO_COLUMNS
-
-
-def _pyxform_headers(table: SheetTable) -> dict[str, None]:
-    return {column.pyxform_header: None for column in table.columns if is_compiled(column, table.kind)}
 
 
 def root_name(form: ParsedForm, asset_uid: str | None = None) -> str:
