@@ -168,11 +168,16 @@ def database_address(data: Path | None) -> str:
     return PostgresURL.parse(url).address
 
 
-def run_with_accounts(data: Path | None, work: Callable[[AccountStore], Awaitable[T]], *, creates: bool = False) -> T:
-    """Do something with the account store of the database that `--data` and the environment choose."""
+def run_with_database(data: Path | None, work: Callable[[Database], Awaitable[T]], *, creates: bool = False) -> T:
+    """Do something with the database that `--data` and the environment choose."""
 
     async def run() -> T:
         async with open_database(load_settings(data), creates=creates) as database:
-            return await work(AccountStore(database, DataVersions(database)))
+            return await work(database)
 
     return asyncio.run(run())
+
+
+def run_with_accounts(data: Path | None, work: Callable[[AccountStore], Awaitable[T]], *, creates: bool = False) -> T:
+    """The same with its account store."""
+    return run_with_database(data, lambda each: work(AccountStore(each, DataVersions(each))), creates=creates)

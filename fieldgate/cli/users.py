@@ -18,7 +18,7 @@ from fieldgate.accounts.schemas import UserChanges
 from fieldgate.accounts.store import AccountStore, NewUser, UnknownUser, UsernameTaken
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.accounts.user_changes import UserEditor
-from fieldgate.cli.common import data_option, load_settings, open_database, run_with_accounts
+from fieldgate.cli.common import data_option, load_settings, open_database, run_with_accounts, run_with_database
 from fieldgate.cli.output import print_table
 from fieldgate.db import DataVersions, sqlite_file
 from fieldgate.errors import Conflict
@@ -110,14 +110,9 @@ def change(name: str, countries: tuple[str, ...], no_countries: bool, data: Path
 
 def _change(data: Path | None, user_id: int, new: UserChanges) -> None:
     try:
-        asyncio.run(_run_change(data, user_id, new))
+        run_with_database(data, lambda each: UserEditor(each, DataVersions(each)).change(user_id, new))
     except Conflict as error:
         raise click.ClickException(str(error.message)) from None
-
-
-async def _run_change(data: Path | None, user_id: int, new: UserChanges) -> None:
-    async with open_database(load_settings(data), creates=False) as database:
-        await UserEditor(database, DataVersions(database)).change(user_id, new)
 
 
 def _existing_user(data: Path | None, name: str) -> Any:
@@ -248,7 +243,11 @@ def _require_user(name: str) -> Iterator[None]:
 
 def _check_countries(data: Path | None, codes: tuple[str, ...]) -> None:
     """Refuse a code that no country has, and name the nearest ones."""
-    reference_data = asyncio.run(_load_reference_data(data))
+    from fieldgate.reference.store import ReferenceStore  # slow to import, and only --country needs it
+
+    reference_data = run_with_database(
+        data, lambda each: ReferenceStore(each, DataVersions(each)).current(), creates=True
+    )
     for code in codes:
         if reference_data.country_by_iso3(code) is None:
             nearest = ", ".join(
@@ -257,13 +256,6 @@ def _check_countries(data: Path | None, codes: tuple[str, ...]) -> None:
             )
             advice = f"The nearest are: {nearest}." if nearest else "Enter three letters such as KEN."
             raise click.BadParameter(f"no country has the code {code!r}. {advice}", param_hint="--country")
-
-
-async def _load_reference_data(data: Path | None) -> "ReferenceData":
-    from fieldgate.reference.store import ReferenceStore  # slow to import, and only --country needs it
-
-    async with open_database(load_settings(data), creates=True) as database:
-        return await ReferenceStore(database, DataVersions(database)).current()
 
 
 def _nearest_countries(reference_data: "ReferenceData", text: str) -> list["Country"]:

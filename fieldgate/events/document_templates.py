@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 
 from fieldgate.events.model import Appeal, Event, FieldReport, Person, Visibility
+from fieldgate.events.schemas import AppealRecord, EventLinkRecord, KeyFigureRecord
 from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, LocalizedText
 from fieldgate.i18n.messages import Message
 
@@ -105,26 +106,19 @@ def build_detail_template(event: Event) -> bytes:
             "districts": sorted(event.districts, key=lambda district: (district.code, district.id)),
             "contacts": _contact_records(event.contacts, event=event.id),
             "key_figures": [
-                {
-                    "number": figure.number,
-                    "source": figure.source,
-                    "id": figure.id,
-                    "deck": localized(figure.deck, figure.original_language),
-                    "translation_module_original_language": figure.original_language,
-                }
+                _record(KeyFigureRecord, figure, deck=localized(figure.deck, figure.original_language))
                 for figure in sorted(event.key_figures, key=lambda figure: figure.id)
             ],
             "hide_attached_field_reports": event.hide_attached_field_reports,
             "hide_field_report_map": event.hide_field_report_map,
             "featured_documents": sorted(event.featured_documents, key=lambda featured: -featured.id),
             "links": [
-                {
-                    "id": link.id,
-                    "url": link.url,
-                    "title": localized(link.title, link.original_language),
-                    "description": localized(link.description, link.original_language),
-                    "translation_module_original_language": link.original_language,
-                }
+                _record(
+                    EventLinkRecord,
+                    link,
+                    title=localized(link.title, link.original_language),
+                    description=localized(link.description, link.original_language),
+                )
                 for link in event.links
             ],
             "countries_for_preview": _countries_placeholder(preview_countries(event)),
@@ -134,6 +128,12 @@ def build_detail_template(event: Event) -> bytes:
             **_demo_field(event),
         }
     )
+
+
+def _record(kind: type[msgspec.Struct], stored: Any, **shown: Any) -> dict[str, Any]:
+    """The fields of a record in their order. What is not given is as it is stored."""
+    shown["translation_module_original_language"] = stored.original_language
+    return {name: shown[name] if name in shown else getattr(stored, name) for name in kind.__struct_fields__}
 
 
 def _demo_field(event: Event) -> dict[str, Any]:
@@ -192,22 +192,12 @@ def reports_newest_first(reports: Sequence[FieldReport]) -> list[FieldReport]:
 
 def _appeal_records(event: Event) -> list[dict[str, Any]]:
     return [
-        {
-            "aid": appeal.aid,
-            "num_beneficiaries": appeal.num_beneficiaries,
-            "amount_requested": appeal.amount_requested,
-            "code": appeal.code,
-            "amount_funded": appeal.amount_funded,
-            "status": appeal.status,
-            "status_display": _placeholder(f"{_APPEAL_STATUS}{appeal.status}"),
-            "start_date": appeal.start_date,
-            "end_date": appeal.end_date,
-            "sector": appeal.sector,
-            "atype": appeal.atype,
-            "atype_display": _placeholder(f"{_APPEAL_TYPE}{appeal.atype}"),
-            "id": appeal.id,
-            "translation_module_original_language": appeal.original_language,
-        }
+        _record(
+            AppealRecord,
+            appeal,
+            status_display=_placeholder(f"{_APPEAL_STATUS}{appeal.status}"),
+            atype_display=_placeholder(f"{_APPEAL_TYPE}{appeal.atype}"),
+        )
         for appeal in appeals_newest_first(event)
     ]
 

@@ -145,18 +145,6 @@ _decode_countries = msgspec.json.Decoder(list[CountryFields]).decode
 _decode_type = msgspec.json.Decoder(TypeFields).decode
 
 
-class RowRenderer:
-    """Renders row templates in one language, with one state of the reference data."""
-
-    def __init__(self, reference_data: ReferenceData, language: Language) -> None:
-        self._templates = TemplateRenderer(reference_data, language, _look_up_cells, join_report_cells)
-
-    def render(self, template: bytes, scope: ViewerScope) -> bytes:
-        """The row, or rows, as a caller may see them."""
-        row = self._templates.render(template, scope)
-        return _escaped_mark.sub(lambda found: bytes([found[1][0] - 0x40]), row) if ESCAPE in row else row
-
-
 def _look_up_cells(reference_data: ReferenceData, language: Language, key: bytes) -> bytes:
     """The cells that a placeholder stands for."""
     kind, value = chr(key[0]), key[1:].decode()
@@ -180,17 +168,18 @@ class DocumentRenderer:
 
     def __init__(self, reference_data: ReferenceData, language: Language) -> None:
         self.templates = TemplateRenderer(reference_data, language)
-        self._rows = RowRenderer(reference_data, language)
+        self._rows = TemplateRenderer(reference_data, language, _look_up_cells, join_report_cells)
 
     def render(self, documents: Iterable[bytes], scope: ViewerScope, shape: RecordShape) -> list[bytes]:
         """The records or rows of events, as a caller may see them."""
         if shape is RecordShape.ROW:
-            return [self._rows.render(document.partition(_ROW_MARK)[2], scope) for document in documents]
+            return [self.render_joined_rows([document], scope) for document in documents]
         return [self.templates.render(document.partition(_ROW_MARK)[0], scope) for document in documents]
 
     def render_joined_rows(self, documents: Sequence[bytes], scope: ViewerScope) -> bytes:
         """The rows of events, one after the other: faster than each by itself."""
-        return self._rows.render(b"".join([document.partition(_ROW_MARK)[2] for document in documents]), scope)
+        rows = self._rows.render(b"".join([document.partition(_ROW_MARK)[2] for document in documents]), scope)
+        return _escaped_mark.sub(lambda found: bytes([found[1][0] - 0x40]), rows) if ESCAPE in rows else rows
 
 
 # The fields of list records that other shapes have; the decoder skips the rest.

@@ -1,6 +1,5 @@
 """`/api/v2/imports/{uid}/annotated.xlsx`: the imported file with its problems marked, to correct it."""
 
-import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import msgspec
 
 from fieldgate.assets.workbook_downloads import MEDIA_TYPES, XLSX_SUFFIX
-from fieldgate.errors import Header, NotFound, Problem, ServiceUnavailable
+from fieldgate.errors import Header, NotFound
 from fieldgate.http.operations import Routes
 from fieldgate.http.response.attachment import attachment
 from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response
@@ -18,20 +17,17 @@ from fieldgate.identity import Caller
 from fieldgate.imports.messages import localize_messages
 from fieldgate.imports.routes import TAG, import_not_found
 from fieldgate.imports.sandbox import runner
-from fieldgate.imports.sandbox.request_sandbox import RequestSandbox
+from fieldgate.imports.sandbox.request_sandbox import RequestSandbox, problem_of
 from fieldgate.imports.schemas import PATH
 from fieldgate.imports.sheet_excerpts import IssueComment, IssueKind
 from fieldgate.imports.store import ImportStore
 from fieldgate.imports.upload import strip_extension
 from fieldgate.imports.xlsform import FormRejected
 
-TIMEOUT_RETRY_SECONDS = 60
-
 TOO_SLOW = Message("The file takes too long to mark. Use the list of problems instead.")
 CANNOT_BE_MARKED = Message("The file cannot be marked: it is too large, or damaged. Use the list of problems instead.")
 MORE_ISSUES = "more"  # the code of the number of those that are not listed
 
-log = logging.getLogger(__name__)
 routes = Routes(tag=TAG)
 
 
@@ -50,15 +46,8 @@ class WorkbookAnnotator:
         except FormRejected as rejection:
             raise NotFound(rejection.error) from None
         except runner.SandboxFailure as failure:
-            raise _problem_of(failure) from None
-
-
-def _problem_of(failure: runner.SandboxFailure) -> Problem:
-    level = logging.ERROR if failure.reason is runner.FailureReason.FAULT else logging.WARNING
-    log.log(level, "a workbook could not be marked: %s %s", failure, failure.details)
-    if failure.reason is runner.FailureReason.TIME:
-        return ServiceUnavailable(TOO_SLOW, TIMEOUT_RETRY_SECONDS)
-    return Problem() if failure.reason is runner.FailureReason.FAULT else NotFound(CANNOT_BE_MARKED)
+            problem = problem_of(failure, "a workbook could not be marked", TOO_SLOW)
+            raise problem or NotFound(CANNOT_BE_MARKED) from None
 
 
 def issue_comments(messages: Mapping[str, Any], language: Language) -> list[IssueComment]:

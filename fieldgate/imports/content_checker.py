@@ -1,6 +1,5 @@
 """Check form content that a client sends, in the same sandbox and with the same limits as the file of an import."""
 
-import logging
 from functools import partial
 from typing import Any
 
@@ -9,17 +8,15 @@ import msgspec
 from fieldgate.assets.form_checker import CheckedContent, ContentToCheck
 from fieldgate.assets.tables import FORM_TYPES, effective_type
 from fieldgate.assets.write_schemas import FormIssue
-from fieldgate.errors import PayloadTooLarge, Problem, ServiceUnavailable
+from fieldgate.errors import PayloadTooLarge, Problem
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import User
 from fieldgate.imports.messages import localize_messages, serialize_issues, serialize_message
 from fieldgate.imports.sandbox import runner
-from fieldgate.imports.sandbox.request_sandbox import RequestSandbox
+from fieldgate.imports.sandbox.request_sandbox import RequestSandbox, problem_of
 from fieldgate.imports.upload import check_is_workbook
 from fieldgate.imports.xlsform import EncodedContent, Form, FormRejected, Issue
-
-TIMEOUT_RETRY_SECONDS = 60
 
 TOO_SLOW = Message(
     "The form takes too long to check. Nothing was stored. Try again later; if it happens again, make the form smaller."
@@ -35,8 +32,6 @@ REJECTIONS = {
         "reader_crashed", Message("The form could not be checked. Undo your last changes and try again.")
     ),
 }
-
-log = logging.getLogger(__name__)
 
 
 class ContentRejected(Problem):
@@ -82,6 +77,9 @@ class SandboxContentChecker:
                 form = await self._parse(content)
         except FormRejected as rejection:
             raise ContentRejected(rejection) from None
+        except runner.SandboxFailure as failure:
+            problem = problem_of(failure, "form content could not be checked", TOO_SLOW)
+            raise problem or ContentRejected(REJECTIONS[failure.reason]) from None
         return CheckedContent(
             asset_type=effective_type(content.asset_type, form.row_count),
             title=form.title,
@@ -99,28 +97,13 @@ class SandboxContentChecker:
             return await self._parse_workbook(content)
         is_library = content.asset_type not in FORM_TYPES
         encoded = EncodedContent(content.data, content.name, is_library, content.allows_empty, content.asset_uid)
-        try:
-            return await self._sandbox.run(partial(runner.parse_content_in_sandbox, encoded))
-        except runner.SandboxFailure as failure:
-            raise _problem_of(failure) from None
+        return await self._sandbox.run(partial(runner.parse_content_in_sandbox, encoded))
 
     async def _parse_workbook(self, content: ContentToCheck) -> Form:
         data, name, uid = content.data, content.name, content.asset_uid
-        try:
-            parsed = await self._sandbox.run(
-                lambda limits, on_start: runner.parse_in_sandbox(data, name, limits, uid, on_start)
-            )
-        except runner.SandboxFailure as failure:
-            raise _problem_of(failure) from None
+        parsed = await self._sandbox.run(
+            lambda limits, on_start: runner.parse_in_sandbox(data, name, limits, uid, on_start)
+        )
         if not isinstance(parsed, Form):
             raise FormRejected("library_not_asked", LIBRARY_NOT_REQUESTED)
         return parsed
-
-
-def _problem_of(failure: runner.SandboxFailure) -> Problem:
-    level = logging.ERROR if failure.reason is runner.FailureReason.FAULT else logging.WARNING
-    log.log(level, "form content could not be checked: %s %s", failure, failure.details)
-    if failure.reason is runner.FailureReason.TIME:
-        return ServiceUnavailable(TOO_SLOW, TIMEOUT_RETRY_SECONDS)
-    rejection = REJECTIONS.get(failure.reason)
-    return Problem() if rejection is None else ContentRejected(rejection)

@@ -10,13 +10,14 @@ from contextlib import asynccontextmanager, nullcontext
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
-from fieldgate.errors import ServiceUnavailable
+from fieldgate.errors import Problem, ServiceUnavailable
 from fieldgate.i18n.messages import Message
-from fieldgate.imports.sandbox.runner import OnStart, SandboxLimits
+from fieldgate.imports.sandbox.runner import FailureReason, OnStart, SandboxFailure, SandboxLimits
 from fieldgate.overload import Slots
 
 # Per process of the service.
 MAX_SANDBOX_PROCESSES = 2
+TIMEOUT_RETRY_SECONDS = 60
 LARGE_BYTES = 512 * 1024  # of content that takes several seconds to check
 MAX_WAITING_PER_USER = 3  # they hold their bodies in memory
 
@@ -74,6 +75,15 @@ class RequestSandbox:
         self._is_closed = True
         for run in list(self._runs):
             run.cancel()
+
+
+def problem_of(failure: SandboxFailure, what: str, too_slow: Message) -> Problem | None:
+    """Log that something could not be done, and return the response; None if the form itself is the reason."""
+    level = logging.ERROR if failure.reason is FailureReason.FAULT else logging.WARNING
+    log.log(level, "%s: %s %s", what, failure, failure.details)
+    if failure.reason is FailureReason.TIME:
+        return ServiceUnavailable(too_slow, TIMEOUT_RETRY_SECONDS)
+    return Problem() if failure.reason is FailureReason.FAULT else None
 
 
 class _SandboxRun(Generic[Result]):
