@@ -54,7 +54,7 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import ANONYMOUS, Caller, Origin
 from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.overload import MAX_WHOLE_BYTES, NoProgress, Overload, caller_key
-from fieldgate.pagination import ListResult, PageRequest
+from fieldgate.pagination import ListResult
 from fieldgate.settings import Settings
 
 log = logging.getLogger("fieldgate.error")
@@ -402,8 +402,7 @@ class Endpoint:
         parsed = self._parsed_requests.get(head)
         if parsed is None:
             parsed = parse_request(operation, head, request.path_values)
-            is_new_each_time = parsed.shared_key and parsed.unknown_parameters  # such as a parameter against caches
-            if not is_new_each_time and head.size < MAX_CACHED_HEAD_BYTES:
+            if head.size < MAX_CACHED_HEAD_BYTES:
                 self._parsed_requests.put(head, parsed)
         return parsed
 
@@ -411,11 +410,6 @@ class Endpoint:
         """The response for the current data versions, from the cache if possible."""
         app, policy = self._app_context, operation.caching
         audience = policy.audience_key(context.caller) if policy.audience_key else ""
-        shared_key = context.request.shared_key
-        if shared_key:
-            response = app.response_cache.get((shared_key, audience, ()))
-            if response is not None:
-                return response
         topics = (*policy.depends_on, *app.common_topics) if policy.depends_on else ()
         versions = await app.data_versions.versions(topics, fresh=policy.strict_freshness)
         key = (context.request.cache_key, audience, versions)
@@ -432,8 +426,6 @@ class Endpoint:
             else:
                 # Read again: the handler may have seen a write that this process has not heard of yet.
                 is_current = versions == await app.data_versions.versions(topics, fresh=True)
-            if shared_key and not _has_page_links(context.request.page, result):
-                key = (shared_key, audience, ())
             etag = responses.make_etag(*key) if is_current else b""
             if is_current:
                 context.data_version = responses.make_data_version(audience, versions)
@@ -533,10 +525,6 @@ class Endpoint:
     def _loggable_path(self, request: Request) -> bytes:
         """The path without secrets: its template, or of an unknown path what does not look like a token."""
         return self._path.encode() if SECRET in self._path else _TOKEN.sub(SECRET.encode(), request.path)
-
-
-def _has_page_links(page: PageRequest, result: object) -> bool:
-    return isinstance(result, ListResult) and (page.offset > 0 or page.limit < result.count)
 
 
 def _add_unknown_fields(parsed: ParsedRequest, given: Iterable[str], known: Collection[str]) -> ParsedRequest:

@@ -100,12 +100,7 @@ def _resolve_parameter(
 
 
 def _check_cacheable(operation: Operation) -> None:
-    """A cached response is shared between callers: it must not depend on the client.
-
-    One that only changes with a release is also shared between addresses with different unknown parameters.
-    """
+    """A cached response is shared between callers: it must not depend on the client."""
     personal = {HandlerContext, ClientAddress} & set(operation.parameters.values())
-    if operation.caching.is_shared:
-        personal |= {ParsedRequest} & set(operation.parameters.values())
     if personal:
         raise LookupError(f"{operation.name}: a cached response cannot depend on {personal}")

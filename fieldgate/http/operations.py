@@ -150,7 +150,6 @@ class CachePolicy(msgspec.Struct, frozen=True, kw_only=True):
     strict_freshness: bool
     no_store: bool
     is_cacheable: bool  # whether the response cache may hold responses
-    is_shared: bool  # whether responses depend on nothing but what the handler gets, and only change with a release
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
@@ -344,7 +343,7 @@ def _make_operation(
         ),
         body=_request_body(parameters.get("body"), options),
         response=_response_spec(kind, options),
-        caching=_cache_policy(method, kind, parameters, options),
+        caching=_cache_policy(method, parameters, options),
         description=_description(options),
         rate_cost=options.get("rate_cost", 1.0),
         is_simple_page=options.get("is_simple_page", False),
@@ -392,9 +391,7 @@ def _response_spec(kind: ResponseKind, options: OperationOptions) -> ResponseSpe
     )
 
 
-def _cache_policy(
-    method: str, kind: ResponseKind, parameters: Mapping[str, Any], options: OperationOptions
-) -> CachePolicy:
+def _cache_policy(method: str, parameters: Mapping[str, Any], options: OperationOptions) -> CachePolicy:
     no_store, audience_key = options.get("no_store", False), options.get("audience_key")
     depends_on = options.get("depends_on") if method == "GET" and not no_store else None
     depends_on_caller = Caller in parameters.values() or User in parameters.values()
@@ -405,7 +402,6 @@ def _cache_policy(
         strict_freshness=options.get("strict_freshness", False),
         no_store=no_store,
         is_cacheable=depends_on is not None and (not depends_on_caller or audience_key is not None),
-        is_shared=depends_on == () and kind is not ResponseKind.RAW,
     )
 
 

@@ -69,9 +69,6 @@ class ParsedRequest(msgspec.Struct, frozen=True):
     page: PageRequest
     query: msgspec.Struct | None
     cache_key: bytes  # equal for requests with the same response
-    # Equal for requests with the same response if it has no links to other pages, which repeat the query. b"" unless
-    # responses of the operation only change with a release.
-    shared_key: bytes
     extra_cost: float  # of the rate limit; 0 if the response takes little time to make
 
     @property
@@ -112,7 +109,6 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
     page = parse_page(given) if operation.response.kind is ResponseKind.LIST else PageRequest()
     query = parse_struct(operation.query_type, given, blank_is_absent=True) if operation.query_type else None
     common = (head.base_url.url, path, language.value, chosen.query_value, encoding, is_strict)
-    shared = (common, given.get("format", ""), page, query, unknown) if operation.caching.is_shared else ()
     return ParsedRequest(
         language=language,
         format=chosen,
@@ -126,16 +122,8 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
         page=page,
         query=query,
         cache_key=_pack((common, given)),
-        shared_key=_shared_key(shared) if shared else b"",
         extra_cost=extra_cost(operation, chosen, page),
     )
-
-
-def _shared_key(parts: tuple[object, ...]) -> bytes:
-    try:
-        return _pack(parts)
-    except OverflowError:  # an id with too many digits, which no record has
-        return b""
 
 
 def _choose_format(operation: Operation, query_value: str, has_suffix: bool, accept: bytes) -> Format:
