@@ -37,6 +37,7 @@ class WorldUser(msgspec.Struct):
     headers: dict[str, str] = {}
     is_superuser: bool = False
     is_disabled: bool = False
+    uid: str = ""  # of a team
 
 
 PUBLIC_USER = WorldUser(PUBLIC_USER_ID, PUBLIC_USERNAME)
@@ -79,7 +80,7 @@ class PermissionWorld:
         await store.add_members(user, uid, [each.username for each in members], "member")
         async with self.service.database.read_transaction() as connection:
             row = (await connection.execute(select(users).where(users.c.uid == uid))).one()
-        self.teams.append(WorldUser(row.id, row.username))
+        self.teams.append(WorldUser(row.id, row.username, uid=uid))
         for each in (admin, *members):
             self.members[each.id].add(row.id)
         return self.teams[-1]

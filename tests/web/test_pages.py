@@ -170,7 +170,7 @@ async def test_static_files_are_immutable(service: Service) -> None:
 
 
 async def test_index_of_endpoints(service: Service) -> None:
-    names = ["assets", "country", "disaster_type", "event", "imports", "permissions", "region", "users"]
+    names = ["assets", "country", "disaster_type", "event", "imports", "permissions", "region", "teams", "users"]
     names += ["access-logs", "audit-logs", "project-history-logs", "permission-assignments"]
     paths = {name: f"{BASE_URL}/api/v2/{name}/" for name in names}
     nested = ("access-logs/me", "assets/deleted", "project-ownership/invites")
