@@ -1,6 +1,6 @@
 """Entries of the log as records with the keys of KoboToolbox, and as rows of CSV and lines of JSON."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -9,6 +9,7 @@ from sqlalchemy import Row
 
 from fieldgate.accounts.log_store import LogStore, check_history_search, check_log_search
 from fieldgate.accounts.schemas import user_path
+from fieldgate.accounts.tables import TEAM_PREFIX
 from fieldgate.db.log import ACCESS, LogObject
 from fieldgate.http.links import Link, encode, resolve_links
 from fieldgate.http.negotiation import Format
@@ -54,7 +55,7 @@ class HistoryLogRecord(msgspec.Struct, frozen=True, kw_only=True):
 class AuditLogRecord(HistoryLogRecord, frozen=True, kw_only=True):
     app_label: Annotated[str, Meta(description="Always fieldgate.")] = "fieldgate"
     model_name: Annotated[
-        str, Meta(description="Kind of the object: asset, user, token, session, event, log or review.")
+        str, Meta(description="Kind of the object: asset, user, team, token, session, event, log or review.")
     ]
     log_type: Annotated[str, Meta(description="access, project-history, user-management or event-management.")]
 
@@ -70,15 +71,20 @@ class ActionList(msgspec.Struct, frozen=True):
 Record = TypeVar("Record", bound=HistoryLogRecord)
 
 
-def history_fields(entry: Row[Any], *, with_origin: bool = True) -> dict[str, Any]:
-    """`with_origin`: with address, program and credential, which only superusers and the user may see."""
+def history_fields(
+    entry: Row[Any], *, with_origin: bool = True, known_teams: Collection[int] | None = None
+) -> dict[str, Any]:
+    """`with_origin`: with address, program and credential, which only superusers and the user may see.
+
+    `known_teams` are the ids of those teams whose names the caller may know; None: of all.
+    """
     has_user = entry.user_id is not None and entry.username
     return {
         "user": Link(user_path(entry.username)) if has_user else None,
         "user_uid": entry.user_uid,
         "username": entry.username,
         "action": entry.action,
-        "metadata": _metadata(entry, with_origin=with_origin),
+        "metadata": _metadata(entry, with_origin=with_origin) | _what(entry, known_teams),
         "date_created": f"{entry.made_at:%Y-%m-%dT%H:%M:%SZ}",
     }
 
@@ -105,10 +111,10 @@ def _metadata(entry: Row[Any], *, with_origin: bool) -> dict[str, Any]:
         found |= {"uid": entry.object_uid, "name": entry.object_name}
     if entry.times > 1:
         found["count"] = entry.times
-    return found | _what(entry)
+    return found
 
 
-def _what(entry: Row[Any]) -> dict[str, Any]:
+def _what(entry: Row[Any], known_teams: Collection[int] | None) -> dict[str, Any]:
     """What an action was about."""
     details = dict(entry.details)
     if not entry.effect_count:
@@ -116,7 +122,10 @@ def _what(entry: Row[Any]) -> dict[str, Any]:
         return {**about, **details}
     before, after = set(details.pop("before")), set(details.pop("after"))
     details.pop("effects")
-    changed = {"username": entry.subject_name, "added": sorted(after - before), "removed": sorted(before - after)}
+    name = entry.subject_name
+    if known_teams is not None and name.startswith(TEAM_PREFIX) and entry.subject_id not in known_teams:
+        name = TEAM_PREFIX + entry.subject_uid
+    changed = {"username": name, "added": sorted(after - before), "removed": sorted(before - after)}
     return {"permissions": changed, **details}
 
 

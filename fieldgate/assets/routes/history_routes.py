@@ -11,6 +11,7 @@ from fieldgate.accounts.log_records import (
     history_fields,
 )
 from fieldgate.accounts.log_store import LogStore
+from fieldgate.accounts.teams import TeamStore
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset
 from fieldgate.assets.routes.asset_routes import TAG
 from fieldgate.assets.schemas import ASSETS_PATH
@@ -46,11 +47,14 @@ async def asset_history(
     authorizer: AssetAuthorizer,
     store: LogStore,
     assignments: AssignmentStore,
+    teams: TeamStore,
 ) -> ListResult[HistoryLogRecord]:
     asset = await authorizer.authorize(uid, user)
     asset.require("manage_asset")
     count, rows = await store.page(page, query.q, [PROJECT], *_conditions(asset))
-    records = [HistoryLogRecord(**history_fields(row, with_origin=user.is_superuser)) for row in rows]
+    known = await teams.known_ids(user, [row.subject_id for row in rows if row.subject_id is not None])
+    found = [history_fields(row, with_origin=user.is_superuser, known_teams=known) for row in rows]
+    records = [HistoryLogRecord(**fields) for fields in found]
     exported = LogObject("asset", uid, await assignments.get_asset_name(uid), asset.owner_id)
     return await encode_list(count, records, request, user, store, exported)
 

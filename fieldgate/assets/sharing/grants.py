@@ -300,7 +300,8 @@ def _hide(grantee: Grantee, known_ids: Collection[int]) -> Grantee:
 
 
 def _sort_key(assignment: ListedAssignment) -> tuple[str, str, bool, str]:
-    return assignment.user.username, assignment.permission, assignment.is_inherited, assignment.uid
+    # Not by the names of teams: they may be hidden.
+    return assignment.user.reference, assignment.permission, assignment.is_inherited, assignment.uid
 
 
 def owner_assignment_uid(asset_uid: str, permission: str) -> str:

@@ -59,7 +59,10 @@ class HistoryRecord(EffectOnSubmissions, frozen=True, kw_only=True):
         str, Meta(description="Requested action: assign, remove, remove_all, replace, clone, import or transfer.")
     ]
     source: Annotated[Link | UnsetType, Meta(description="Asset whose assignments were cloned.")] = UNSET
-    user: Annotated[Link, Meta(description="User whose permission changed.")]
+    user: Annotated[Link, Meta(description="User or team whose permission changed.")]
+    team__name: Annotated[
+        str | UnsetType | None, Meta(description="Name of the team at that time; null if you are not in it.")
+    ] = UNSET
 
 
 class DryRunQuery(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
 """Serialize assignments, the effects of changes, and the history, in the caller's language."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -92,14 +92,19 @@ def _result_record(change: PermissionChange) -> ResultRecord:
     )
 
 
-def history_record(entry: Row[Any], effect: LoggedEffect, asset_type: str, language: Language) -> HistoryRecord:
-    """Users who left have no name any more."""
+def history_record(
+    entry: Row[Any], effect: LoggedEffect, asset_type: str, known_teams: Collection[int], language: Language
+) -> HistoryRecord:
+    """Users who left have no name any more. Teams whose names the caller may know are in `known_teams`."""
     source = entry.details.get("source")
+    holder = Grantee(entry.subject_id, entry.subject_name or entry.subject_uid, uid=entry.subject_uid)
+    is_known = holder.id in known_teams
     return HistoryRecord(
         date=entry.made_at,
         by=Link(user_path(entry.username or entry.user_uid)),
         act=entry.details["act"],
-        user=Link(user_path(entry.subject_name or entry.subject_uid)),
+        user=Link(grantee_path(holder)),
+        team__name=(holder.team_name if is_known else None) if holder.is_team else UNSET,
         partial_permissions=partial_records(effect.filters or {}) or UNSET,
         expires_at=effect.expires_at,
         source=Link(asset_path(source)) if source else UNSET,

@@ -5,6 +5,7 @@ Every write supports a dry run. Writes check the caller's permissions again afte
 
 from functools import partial
 
+from fieldgate.accounts.teams import TeamStore
 from fieldgate.assets.asset_lists import LIST_TOPICS
 from fieldgate.assets.authorization import AssetAuthorizer, audience_key
 from fieldgate.assets.schemas import AssignmentRecord
@@ -114,7 +115,7 @@ def _assign(transaction: SharingTransaction, change: SharingChange) -> tuple[Ass
     wanted = changed.user, change.grants[0].permission, False
     for each in asset.list_all(with_teams=True):
         if (each.user, each.permission, each.is_inherited) == wanted:
-            return asset, each
+            return asset, asset.hide_teams([each], change.by)[0]
     raise ValidationError({"expires_at": [end_in_the_past_message()]})  # it ended meanwhile
 
 
@@ -126,12 +127,19 @@ def _assign(transaction: SharingTransaction, change: SharingChange) -> tuple[Ass
     error_statuses=(403,),
 )
 async def assignment_history(
-    uid: str, page: PageRequest, caller: Caller, language: Language, authorizer: AssetAuthorizer, store: AssignmentStore
+    uid: str,
+    page: PageRequest,
+    caller: Caller,
+    language: Language,
+    authorizer: AssetAuthorizer,
+    store: AssignmentStore,
+    teams: TeamStore,
 ) -> ListResult[HistoryRecord]:
     asset = await authorizer.authorize(uid, caller)
     asset.require("manage_asset")
     count, effects = await store.history(uid, page)
-    return ListResult(count, [history_record(*each, asset.asset_type, language) for each in effects])
+    known = await teams.known_ids(caller, [entry.subject_id for entry, _ in effects])
+    return ListResult(count, [history_record(*each, asset.asset_type, known, language) for each in effects])
 
 
 @routes.get(
