@@ -74,7 +74,7 @@ _CONTRADICTIONS: Mapping[str, Codenames] = {
 }
 
 
-_ON_ALL_SUBMISSIONS = frozenset(
+ON_ALL_SUBMISSIONS = frozenset(
     each for each in BY_CODENAME if _CONTRADICTIONS[PARTIAL] & (implied(each) | {each})
 )  # what partial_submissions contradicts
 
@@ -163,10 +163,10 @@ def passed_on(state: PermissionState, asset_type: str) -> Codenames:
     if state.denied:
         passed -= with_dependent(state.denied, asset_type)
     if PARTIAL in state.granted:
-        return passed - _ON_ALL_SUBMISSIONS
+        return passed - ON_ALL_SUBMISSIONS
     if PARTIAL in passed:
         has_lost_filters = state.team_filters and not _team_filters(state, asset_type)
-        if has_lost_filters or _ON_ALL_SUBMISSIONS & (passed | state.granted):
+        if has_lost_filters or ON_ALL_SUBMISSIONS & (passed | state.granted):
             return passed - {PARTIAL}
     return passed
 
@@ -341,7 +341,7 @@ def _apply_grant(state: PermissionState, requested: Codenames, asset_type: str, 
     if PARTIAL in granted - state.granted:
         effects += [
             Effect(each, EffectKind.REMOVED, EffectReason.CONTRADICTED, PARTIAL)
-            for each in sorted((passed_on(state, asset_type) & _ON_ALL_SUBMISSIONS) - removed)
+            for each in sorted((passed_on(state, asset_type) & ON_ALL_SUBMISSIONS) - removed)
         ]
     if PARTIAL in requested and not filters_equal(new_filters, state.filters):
         filters = new_filters

@@ -186,7 +186,7 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True):
             state = self.scope.state_of(user_id, public)
             for permission in rules.passed_on(state, self.asset_type) - state.granted - state.collection:
                 filters = rules.own_filters(state, self.asset_type) if permission == PARTIAL else None
-                uid = _team_assignment_uid(self.uid, user_id, permission)
+                uid = team_assignment_uid(self.uid, user_id, permission)
                 end = state.team_ends.get(permission)
                 team = self._team_passing(user_id, permission)
                 found.append(ListedAssignment(uid, user, permission, filters, True, end, team))
@@ -309,7 +309,7 @@ def owner_assignment_uid(asset_uid: str, permission: str) -> str:
     return _hashed_uid(_owner_hash, f"{asset_uid} {permission}")
 
 
-def _team_assignment_uid(asset_uid: str, user_id: int, permission: str) -> str:
+def team_assignment_uid(asset_uid: str, user_id: int, permission: str) -> str:
     """Return the uid of what a user has through teams, which has no row either."""
     return _hashed_uid(_member_hash, f"{asset_uid} {user_id} {permission}")
 

@@ -1,7 +1,8 @@
 """Access review: all assignments on the assets that a caller manages, in one list.
 
 It has the same assignments as the lists of these assets, without the owners': direct ones, and those that come from a
-collection, once for each asset in it. Assets in the trash are left out.
+collection, once for each asset in it. Assets in the trash are left out. Teams have rows of their own; what a person has
+through them is listed when the review is about that person.
 """
 
 from collections.abc import Sequence
@@ -11,18 +12,25 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 from sqlalchemy import (
+    CTE,
     JSON,
     BigInteger,
     ColumnElement,
     CompoundSelect,
+    Integer,
     Row,
+    ScalarSelect,
     Select,
     String,
+    Subquery,
     and_,
+    case,
+    cast,
     exists,
     false,
     func,
     literal,
+    not_,
     null,
     or_,
     select,
@@ -33,12 +41,13 @@ from sqlalchemy import (
 )
 
 from fieldgate.accounts.store import username_key
-from fieldgate.accounts.tables import PUBLIC_USER_ID, tokens, users
+from fieldgate.accounts.tables import PUBLIC_USER_ID, team_members, teams, tokens, users, with_teams_of
 from fieldgate.assets.tables import assets, assignments, has_not_ended
 from fieldgate.db import Database, RowPage, Timestamp, paginate
 from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
-from fieldgate.permissions.rules import INHERITABLE
+from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL, implied
+from fieldgate.permissions.rules import INHERITABLE, ON_ALL_SUBMISSIONS
 
 _DAY_MICROSECONDS = 24 * 60 * 60 * 1_000_000
 
@@ -49,12 +58,15 @@ OrderName = Literal[
 
 
 class ReviewFilters(msgspec.Struct, frozen=True, kw_only=True):
-    user: Annotated[str, Meta(description="Whose assignments: URL, path or username.")] = ""
+    user: Annotated[
+        str, Meta(description="Whose assignments: URL, path or username. Includes what comes through teams.")
+    ] = ""
+    team: Annotated[str, Meta(description="Team that has them: URL, path, uid, or the name of one you are in.")] = ""
     permission: Annotated[str, Meta(description="Permission: URL, path or codename.")] = ""
     asset: Annotated[str, Meta(description="Asset: URL, path or uid.")] = ""
     owner: Annotated[str, Meta(description="Owner of the assets: URL, path or username.")] = ""
     inherited: Annotated[
-        bool | None, Meta(description="true: those that come from a collection; false: those that do not.")
+        bool | None, Meta(description="true: those that come from a collection or a team; false: those that do not.")
     ] = None
     expires_before: Annotated[datetime | None, Meta(description="Those that end before this time.")] = None
     not_seen_since: Annotated[
@@ -70,7 +82,7 @@ class ReviewStore:
 
     async def load(self, caller: User, filters: ReviewFilters, page: PageRequest) -> RowPage:
         """Return a page of the assignments. References in the filters are plain names."""
-        query = _select_reviewed(caller, is_sqlite=self._database.is_sqlite)
+        query = _select_reviewed(caller, filters.user, is_sqlite=self._database.is_sqlite)
         rows = query.subquery("reviewed")
         column = rows.c[_ORDERS[filters.ordering.removeprefix("-")]]
         order = column.desc() if filters.ordering.startswith("-") else column.asc()
@@ -91,11 +103,11 @@ _ORDERS = {
 }
 
 
-def _select_reviewed(caller: User, *, is_sqlite: bool) -> Select[Any]:
-    managed = None if caller.is_superuser else _managed_by(caller.id)
-    branches = (_direct(managed), _from_collections(managed), _of_collection_owners(managed))
-    given = union_all(*branches).subquery("given")
-    owners = users.alias("owners")
+def _select_reviewed(caller: User, username: str, *, is_sqlite: bool) -> Select[Any]:
+    given = _given(None if caller.is_superuser else _managed_by(caller.id), username)
+    owners, accounts, own = users.alias("owners"), users.alias("accounts"), team_members.alias("own")
+    is_own = exists(select(own.c.team_id).where(own.c.team_id == teams.c.id, own.c.user_id == caller.id))
+    is_known = true() if caller.is_superuser else is_own
     used = select(func.max(tokens.c.last_used_at)).where(tokens.c.user_id == users.c.id).scalar_subquery()
     larger = func.max if is_sqlite else func.greatest
     last_seen: ColumnElement[Any] = func.coalesce(larger(users.c.last_login_at, used), users.c.last_login_at, used)
@@ -114,10 +126,16 @@ def _select_reviewed(caller: User, *, is_sqlite: bool) -> Select[Any]:
             users.c.username,
             users.c.username_key,
             type_coerce(last_seen, Timestamp).label("last_seen"),
+            accounts.c.uid.label("team_uid"),
+            case((is_known, teams.c.name)).label("team_name"),
+            case((is_known, teams.c.name_key)).label("team_key"),
+            (teams.c.id.is_not(None) & given.c.via_id.is_(None)).label("is_team"),
         )
         .join_from(given, assets, assets.c.id == given.c.asset_id)
         .join(owners, owners.c.id == assets.c.owner_id)
         .join(users, users.c.id == given.c.user_id)
+        .outerjoin(teams, teams.c.id == func.coalesce(given.c.via_id, given.c.user_id))
+        .outerjoin(accounts, accounts.c.id == teams.c.id)
         .where(assets.c.deleted_at.is_(None), given.c.user_id != assets.c.owner_id)
     )
     return query if caller.is_superuser else query.where(users.c.disabled_at.is_(None))
@@ -127,13 +145,68 @@ _Ids = CompoundSelect[Any] | None  # of the assets that the caller manages; None
 
 
 def _managed_by(user_id: int) -> CompoundSelect[Any]:
-    """Owners, and those with `manage_asset`, which no collection passes down."""
-    own = assignments.alias()
-    is_manager = and_(own.c.user_id == user_id, own.c.permission == "manage_asset", own.c.is_denied.is_(False))
+    """Owners, and those who have `manage_asset`, or whose team has: no collection passes it down."""
+    given = assignments.alias()
+    is_held = or_(given.c.user_id == user_id, ~_is_overruled(given.c.asset_id, user_id, given.c.permission))
     return union(
         select(assets.c.id).where(assets.c.owner_id == user_id),
-        select(own.c.asset_id).where(is_manager, has_not_ended(own)),
+        select(given.c.asset_id).where(
+            given.c.user_id.in_(with_teams_of(user_id)),
+            given.c.permission == "manage_asset",
+            given.c.is_denied.is_(False),
+            has_not_ended(given),
+            is_held,
+        ),
     )
+
+
+def _given(managed: _Ids, username: str) -> Subquery:
+    """All assignments; or those of one user, with what the user has through teams. `via_id` is one such team."""
+    every = union_all(_direct(managed), _from_collections(managed), _of_collection_owners(managed)).subquery("every")
+    no_team = cast(null(), Integer).label("via_id")
+    if not username:
+        return select(every, no_team).subquery("given")
+    person = select(users.c.id).where(users.c.username_key == username_key(username)).scalar_subquery()
+    held = select(every).where(every.c.user_id.in_(with_teams_of(person))).cte("held")
+    own = select(held, no_team).where(held.c.user_id == person)
+    return union_all(own, _through_teams(held, person)).subquery("given")
+
+
+def _through_teams(held: CTE, person: ScalarSelect[Any]) -> Select[Any]:
+    """What a person has only through teams, once for each asset and permission. It ends with the last of them.
+
+    `held` are the assignments of the person and of these teams.
+    """
+    inside, other, full = assets.alias("inside"), held.alias("other"), held.alias("full")
+    same = and_(other.c.user_id == person, other.c.asset_id == held.c.asset_id, other.c.permission == held.c.permission)
+    is_full = and_(
+        full.c.asset_id == held.c.asset_id,
+        full.c.permission.in_(ON_ALL_SUBMISSIONS),
+        or_(full.c.user_id == person, ~_is_overruled(full.c.asset_id, person, full.c.permission)),
+    )
+    group = {"partition_by": [held.c.asset_id, held.c.permission]}
+    all_end = func.count().over(**group) == func.count(held.c.expires_at).over(**group)
+    last_end = type_coerce(func.max(held.c.expires_at).over(**group), Timestamp)
+    columns = {each.name: each for each in held.c} | {
+        "user_id": person,
+        "expires_at": case((all_end, last_end)),
+        "is_inherited": true(),
+        "via_id": held.c.user_id,
+        "place": func.row_number().over(**group, order_by=held.c.user_id),
+    }
+    passed = (
+        select(*(column.label(name) for name, column in columns.items()))
+        .join_from(held, inside, inside.c.id == held.c.asset_id)
+        .where(
+            held.c.user_id != person,
+            ~_is_overruled(held.c.asset_id, person, held.c.permission),
+            ~and_(held.c.is_inherited, _is_denied(inside.c.parent_id, person, held.c.permission)),
+            ~exists(select(other.c.uid).where(same).correlate_except(other)),
+            ~and_(held.c.permission == PARTIAL, exists(select(full.c.uid).where(is_full).correlate_except(full))),
+        )
+        .subquery("passed")
+    )
+    return select(*(each for each in passed.c if each.name != "place")).where(passed.c.place == 1)
 
 
 def _among(asset_id: ColumnElement[int], managed: _Ids) -> ColumnElement[bool]:
@@ -197,15 +270,29 @@ def _of_collection_owners(managed: _Ids) -> Select[Any]:
 
 
 def _is_denied(asset_id: Any, user_id: Any, permission: Any) -> ColumnElement[bool]:
+    """Whether a permission, or one that it implies, is denied to a user."""
     denials = assignments.alias()
-    same = and_(denials.c.asset_id == asset_id, denials.c.user_id == user_id, denials.c.permission == permission)
-    return exists(select(denials.c.id).where(same, denials.c.is_denied).correlate_except(denials))
+    same = and_(denials.c.asset_id == asset_id, denials.c.user_id == user_id, denials.c.is_denied)
+    needed = (and_(permission == each, denials.c.permission.in_([each, *implied(each)])) for each in BY_CODENAME)
+    return exists(select(denials.c.id).where(same, or_(*needed)).correlate_except(denials))
+
+
+def _is_overruled(asset_id: Any, user_id: Any, permission: Any) -> ColumnElement[bool]:
+    """Whether a user does not have a permission of a team, because of what is assigned to the user."""
+    partial = assignments.alias()
+    same = and_(partial.c.asset_id == asset_id, partial.c.user_id == user_id, partial.c.permission == PARTIAL)
+    is_partial = and_(same, partial.c.is_denied.is_(False), has_not_ended(partial))
+    is_limited = exists(select(partial.c.id).where(is_partial).correlate_except(partial))
+    return or_(_is_denied(asset_id, user_id, permission), and_(permission.in_(ON_ALL_SUBMISSIONS), is_limited))
 
 
 def _conditions(filters: ReviewFilters, columns: Any) -> Sequence[ColumnElement[bool]]:
     found: list[ColumnElement[bool]] = []
     if filters.user:
         found.append(columns.username_key == username_key(filters.user))
+    if filters.team:
+        is_named = or_(columns.team_uid == filters.team, columns.team_key == username_key(filters.team))
+        found.append(and_(is_named, columns.is_team))
     if filters.permission:
         found.append(columns.permission == filters.permission)
     if filters.asset:
@@ -216,9 +303,9 @@ def _conditions(filters: ReviewFilters, columns: Any) -> Sequence[ColumnElement[
         found.append(columns.is_inherited.is_(filters.inherited))
     if filters.expires_before is not None:
         found.append(columns.expires_at < filters.expires_before)
-    if filters.not_seen_since is not None:  # the public is not a person
+    if filters.not_seen_since is not None:  # neither the public nor a team is a person
         is_unseen = or_(columns.last_seen.is_(None), columns.last_seen < filters.not_seen_since)
-        found.append(and_(is_unseen, columns.user_id != PUBLIC_USER_ID))
+        found.append(and_(is_unseen, columns.user_id != PUBLIC_USER_ID, not_(columns.is_team)))
     return found
 
 

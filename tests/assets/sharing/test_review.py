@@ -13,8 +13,9 @@ from fieldgate.accounts.tables import tokens, users
 from fieldgate.db import now
 from tests.access.permission_world import WorldUser, generate_world
 from tests.accounts.disabled_users import disable_user
-from tests.assets.sharing.sharing_team import BATCH_PATH, PUBLIC, SharingTeam, last_segment
+from tests.assets.sharing.sharing_team import BATCH_PATH, PUBLIC, SharingTeam, last_segment, user_url
 from tests.assets.sharing.test_ends import end_now
+from tests.assets.sharing.test_teams import TEAMS, create_team, share
 from tests.conftest import StartService, nightly_only
 
 END = "2099-12-31T23:59:59Z"
@@ -40,17 +41,21 @@ async def test_review_has_the_assignments_of_all_managed_assets(
     async with start(database_url=database_url) as service:
         world = await generate_world(service, seed)
 
-        async def listed(user: WorldUser) -> list[tuple[str, ...]]:
+        async def listed(user: WorldUser) -> list[dict[str, Any]]:
             found = []
             for asset in world.assets:
                 if (await service.get(f"{asset.path}permission-assignments/history/", headers=user.headers)).is_error:
                     continue  # only those who manage it see the history
-                answer = await service.get(f"{asset.path}permission-assignments/", headers=user.headers)
-                found += [key(each) for each in answer.json() if last_segment(each["user"]) != asset.owner.username]
-            return sorted(found)
+                answer = await service.get(f"{asset.path}permission-assignments/?teams=true", headers=user.headers)
+                found += [each for each in answer.json() if holder(each) != asset.owner.username]
+            return found
+
+        def holder(record: dict[str, Any]) -> str:
+            return last_segment(record.get("user") or record["team"])
 
         def key(record: dict[str, Any]) -> tuple[str, ...]:
-            names = ("url", "user", "permission", "inherited", "expires_at", "partial_permissions")
+            names = ("url", "user", "team", "team__name", "permission", "inherited", "via", "expires_at")
+            names += () if "via" in record else ("partial_permissions",)  # those of one team
             return tuple(str(record.get(name)) for name in names)
 
         disabled = {each.username for each in world.users if each.is_disabled}
@@ -58,9 +63,16 @@ async def test_review_has_the_assignments_of_all_managed_assets(
             if user.is_disabled:
                 continue
             answer = await service.get(f"{BATCH_PATH}?limit=1000", headers=user.headers)
-            seen = [each for each in answer.json()["results"] if each["user__username"] not in disabled]
+            seen = [each for each in answer.json()["results"] if each.get("user__username") not in disabled]
             assert len(seen) == answer.json()["count"] or user.is_superuser
-            assert sorted(map(key, seen)) == await listed(user)
+            expected = await listed(user)
+            assert sorted(map(key, seen)) == sorted(key(each) for each in expected if "via" not in each)
+            for person in world.users:
+                path = f"{BATCH_PATH}?limit=1000&user={person.username}"
+                of_person = (await service.get(path, headers=user.headers)).json()["results"]
+                assert person.is_disabled or sorted(map(key, of_person)) == sorted(
+                    key(each) for each in expected if holder(each) == person.username
+                )
 
 
 async def test_filters_and_orders(team: SharingTeam) -> None:
@@ -140,6 +152,40 @@ async def test_files_have_all_rows_and_no_formulas(team: SharingTeam) -> None:
     [header, *cells] = openpyxl.load_workbook(io.BytesIO(answer.content)).active.values
     assert header == tuple(rows[0])
     assert {str(row[2]).strip() for row in cells} == set(names)
+
+
+async def test_teams_have_rows_and_people_are_found_through_them(team: SharingTeam) -> None:
+    uid = await team.create_asset()
+    wash, hidden = await create_team(team, "owner", "ann", "bob"), await create_team(team, "boss", "bob", name="Secret")
+    await share(team, uid, wash, "manage_asset", expires_at=END)
+    await share(team, uid, hidden, "view_asset", by="boss")
+
+    async def teams(by: str, query: str) -> set[object]:
+        found = await review(team, by, query)
+        assert all("user" not in each and "user__username" not in each for each in found)
+        return {each["team__name"] for each in found}
+
+    everything = await review(team, "ann")
+    assert {each.get("team__name", "person") for each in everything} == {"WASH", None}, "ann manages it through WASH"
+    assert await teams("ann", "team=wash") == await teams("ann", f"team={TEAMS}{wash}/") == {"WASH"}
+    assert (await teams("ann", f"team={hidden}"), await teams("boss", "team=Secret")) == ({None}, {"Secret"})
+    assert await teams("ann", "team=Secret") == await teams("ann", "team=Nothing") == set()
+    assert await teams("ann", "inherited=true") == set()
+    assert await review(team, "ann", "not_seen_since=2999-01-01") == []
+    of_bob = await review(team, "ann", "user=bob&inherited=true&ordering=expires_at")
+    assert {each["user__username"] for each in of_bob} == {"bob"}
+    assert {each["via"]["name"] for each in of_bob} == {"WASH"}
+    assert [last_segment(each["permission"]) for each in of_bob if "expires_at" not in each] == ["view_asset"]
+    assert (await team.request("ann", "GET", of_bob[0]["url"])).json()["user"] == user_url("bob")
+    table = (await team.request("ann", "GET", f"{BATCH_PATH}?format=csv&permission=view_asset")).text
+    cells = [(row["user"], row["team"], row["via"]) for row in csv.DictReader(io.StringIO(table))]
+    assert sorted(cells) == sorted([("", "WASH", ""), ("", hidden, "")])
+    table = (await team.request("ann", "GET", f"{BATCH_PATH}?format=csv&permission=manage_asset&user=bob")).text
+    assert [(row["user"], row["team"], row["via"]) for row in csv.DictReader(io.StringIO(table))] == [
+        ("bob", "", "WASH")
+    ]
+    await team.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": "ann"})
+    assert await review(team, "ann") == [], "denied"
 
 
 @pytest.mark.parametrize("by", ["ann", "viewer", "editor", "former manager"])

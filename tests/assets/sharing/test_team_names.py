@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.assets.sharing.sharing_team import SharingTeam, last_segment
+from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam, last_segment
 from tests.assets.sharing.test_teams import TEAMS, create_team, share
 from tests.conftest import BASE_URL
 
@@ -27,6 +27,9 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("GET", "history/", None),
     ("GET", "history/?format=csv", None),
     ("GET", "/api/v2/assets/", None),
+    ("GET", BATCH_PATH, None),
+    ("GET", f"{BATCH_PATH}?user=ann", None),
+    ("GET", f"{BATCH_PATH}?format=csv", None),
     ("POST", SHARING, {"team": "{team}", "permission": "change_asset"}),
     ("POST", f"{SHARING}?dry_run=true", {"team": "{team}", "permission": "manage_asset"}),
     ("POST", f"{SHARING}bulk/?teams=true&dry_run=true", []),

@@ -5,13 +5,13 @@ from datetime import datetime
 from typing import Annotated
 
 import msgspec
-from msgspec import UNSET, Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from fieldgate.accounts.log_store import LogStore
 from fieldgate.accounts.schemas import user_path
-from fieldgate.assets.schemas import AssignmentRecord, asset_path, assignment_path
+from fieldgate.assets.schemas import AssignmentRecord, asset_path, assignment_path, team_path
 from fieldgate.assets.sharing.grant_parsing import parse_field, parse_permission_field
-from fieldgate.assets.sharing.grants import owner_assignment_uid
+from fieldgate.assets.sharing.grants import owner_assignment_uid, team_assignment_uid
 from fieldgate.assets.sharing.review import ReviewedRow, ReviewFilters, ReviewStore
 from fieldgate.assets.sharing.schemas import BATCH_PATH, TAG
 from fieldgate.assets.sharing.store import decode_filters
@@ -34,11 +34,13 @@ from fieldgate.overload import run_in_thread
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions.catalogue import PARTIAL, permission_path
 from fieldgate.permissions.labels import label
+from fieldgate.permissions.schemas import TeamReference
 from fieldgate.permissions.serializers import partial_records
 
 MAX_FILE_ROWS = 50_000
 COLUMNS = (
     "user", "asset", "asset_name", "owner", "permission", "inherited", "date_created", "expires_at", "last_seen",
+    "team", "via",
 )  # fmt: skip
 routes = Routes(tag=TAG)
 
@@ -50,7 +52,9 @@ class ReviewRecord(AssignmentRecord, frozen=True, kw_only=True):
     asset__uid: Annotated[str, Meta(description="Uid of the asset.")]
     asset__name: Annotated[str, Meta(description="Name of the asset.")]
     owner: Annotated[Link, Meta(description="Owner of the asset.")]
-    user__username: Annotated[str, Meta(description="Username of the user; AnonymousUser is the public.")]
+    user__username: Annotated[
+        str | UnsetType, Meta(description="Username of the user; AnonymousUser is the public. Absent if a team has it.")
+    ] = UNSET
     date_created: Annotated[datetime, Meta(description="When it was assigned.")]
     last_seen: Annotated[
         datetime | None, Meta(description="Last login or use of a token by the user; null if there was none.")
@@ -63,8 +67,8 @@ class ReviewRecord(AssignmentRecord, frozen=True, kw_only=True):
     title=Message("Access review"),
     description=Message(
         "All permission assignments on the assets that you manage, without those of their owners; for superusers on "
-        "all assets. Those from a collection are listed for each asset in it. CSV and XLSX have all of them, without "
-        "pages."
+        "all assets. Those from a collection are listed for each asset in it, those of a team once for the team; what "
+        "a person has through teams is listed with `user`. CSV and XLSX have all of them, without pages."
     ),
     formats=(*JSON_OR_HTML, Format.CSV, Format.XLSX),
     no_store=True,
@@ -112,6 +116,7 @@ def _parse_filters(query: ReviewFilters) -> ReviewFilters:
         query,
         user=query.user and parse_field("user", "users", query.user),
         owner=query.owner and parse_field("owner", "users", query.owner),
+        team=query.team and parse_field("team", "teams", query.team),
         asset=query.asset and parse_field("asset", "assets", query.asset),
         permission=query.permission and parse_permission_field("permission", query.permission),
     )
@@ -120,12 +125,15 @@ def _parse_filters(query: ReviewFilters) -> ReviewFilters:
 def _record(row: ReviewedRow, language: Language) -> ReviewRecord:
     return ReviewRecord(
         url=Link(assignment_path(row.asset_uid, _assignment_uid(row))),
-        user=Link(user_path(row.username)),
-        user__username=row.username,
+        user=UNSET if row.is_team else Link(user_path(row.username)),
+        user__username=UNSET if row.is_team else row.username,
+        team=Link(team_path(row.team_uid)) if row.is_team else UNSET,
+        team__name=row.team_name if row.is_team else UNSET,
         permission=Link(permission_path(row.permission)),
         partial_permissions=partial_records(decode_filters(row.filters) or {}) if row.permission == PARTIAL else UNSET,
         label=label(row.permission, row.asset_type, language),
         inherited=True if row.is_inherited else UNSET,
+        via=UNSET if row.via_id is None else _via(row),
         expires_at=row.expires_at or UNSET,
         asset=Link(asset_path(row.asset_uid)),
         asset__uid=row.asset_uid,
@@ -136,21 +144,30 @@ def _record(row: ReviewedRow, language: Language) -> ReviewRecord:
     )
 
 
+def _via(row: ReviewedRow) -> TeamReference:
+    return TeamReference() if row.team_name is None else TeamReference(Link(team_path(row.team_uid)), row.team_name)
+
+
 def _assignment_uid(row: ReviewedRow) -> str:
-    """The owner of a collection has no row: the uid is that of the collection."""
+    """The owner of a collection has no row: the uid is that of the collection. Nor do members of a team."""
+    if row.via_id is not None:
+        return team_assignment_uid(row.asset_uid, row.user_id, row.permission)
     return owner_assignment_uid(row.uid, row.permission) if not row.uid.startswith("p") else str(row.uid)
 
 
 def _cells(row: ReviewedRow) -> tuple[str, ...]:
     times = (row.created_at, row.expires_at, row.last_seen)
+    team = row.team_name or row.team_uid or ""
     return (
-        row.username,
+        "" if row.is_team else row.username,
         row.asset_uid,
         row.asset_name,
         row.owner,
         row.permission,
         "true" if row.is_inherited else "",
         *("" if time is None else str(msgspec.to_builtins(time)) for time in times),
+        team if row.is_team else "",
+        "" if row.is_team else team,
     )
 
 
