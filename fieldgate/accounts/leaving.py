@@ -1,7 +1,8 @@
 """Delete an account for good: by its user, a superuser, or the operator.
 
 Tokens, sessions, assignments and imports go with the row of the user. Assets do not: the deletion is refused while the
-user owns some outside the trash. The name is never given to somebody else. The log keeps the uid, not the name.
+user owns some outside the trash, or is the only admin of a team with other members. The name is never given to somebody
+else. The log keeps the uid, not the name.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.store import TOPIC, UnknownUser, username_hash
 from fieldgate.accounts.tables import PUBLIC_USER_ID, reserved_usernames, users
+from fieldgate.accounts.teams import TeamName, delete_emptied_teams, lock_teams_of
 from fieldgate.accounts.user_changes import ONLY_SUPERUSERS, keep_a_superuser, lock_superusers
 from fieldgate.db import Database, DataVersions
 from fieldgate.db.log import USERS, LogEntry, LogObject, LogUser, blank_names, write_log
@@ -31,11 +33,14 @@ class OwnedAsset(msgspec.Struct, frozen=True):
 
 
 class OwnedAssetsError(msgspec.Struct, frozen=True):
-    """The body of a refusal. Without `assets`, the reason is another one."""
+    """The body of a refusal. Without `assets` and `teams`, the reason is another one."""
 
     detail: Annotated[str, Meta(description="Why the account was not deleted.")]
     assets: Annotated[
         list[OwnedAsset], Meta(description=f"Assets that the user owns outside the trash, at most {MAX_LISTED}.")
+    ] = []
+    teams: Annotated[
+        list[TeamName], Meta(description=f"Teams with other members that have no other admin, at most {MAX_LISTED}.")
     ] = []
 
 
@@ -52,6 +57,21 @@ class OwnsAssets(Conflict):
 
     def body(self, language: Language) -> dict[str, object]:
         return {**super().body(language), "assets": self._owned[:MAX_LISTED]}
+
+
+class IsOnlyAdmin(Conflict):
+    def __init__(self, left: Sequence[TeamName]) -> None:
+        super().__init__(
+            PluralMessage(
+                "{count} team has no other admin than this account. Make somebody else one, or delete the team.",
+                "{count} teams have no other admin than this account. Make somebody else one, or delete the teams.",
+                len(left),
+            )
+        )
+        self._left = left
+
+    def body(self, language: Language) -> dict[str, object]:
+        return {**super().body(language), "teams": self._left[:MAX_LISTED]}
 
 
 class AssetKeeper(Protocol):
@@ -84,6 +104,7 @@ class AccountRemover:
         """Delete an account. `by` is the user, a superuser, or `OPERATOR`. Raises `UnknownUser`, `Conflict`."""
         async with self._database.transaction() as connection:
             await self._assets.lock_owned(connection, user_id)
+            await lock_teams_of(connection, user_id)
             superusers = await lock_superusers(connection, user_id)
             if by.id not in (None, user_id) and by.id not in superusers:
                 raise Forbidden(ONLY_SUPERUSERS)
@@ -92,6 +113,8 @@ class AccountRemover:
             # The lock of the user keeps others from creating assets of this user from here on.
             if owned := await self._assets.list_owned(connection, user_id):
                 raise OwnsAssets(owned)
+            if left := await delete_emptied_teams(connection, by, user_id):
+                raise IsOnlyAdmin(left)
             await self._assets.purge_trash_of(connection, by, user_id)
             await connection.execute(users.delete().where(users.c.id == user_id))
             await connection.execute(reserved_usernames.insert().values(hash=username_hash(row.username)))

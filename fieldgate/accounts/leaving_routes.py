@@ -43,8 +43,8 @@ async def me_detail(user: User, store: AccountStore) -> AccountRecord:
     title=Message("Delete the own account"),
     description=Message(
         "Deletes the caller's account for good, with its tokens, permissions and imports. Refused while the caller "
-        "owns assets outside the trash; the response lists them. The username is not given to anybody else. "
-        "Not with a token."
+        "owns assets outside the trash, or is the only admin of a team with other members; the response lists them. "
+        "The username is not given to anybody else. Not with a token."
     ),
     formats=(Format.JSON,),
     error_types={409: OwnedAssetsError},
@@ -64,8 +64,8 @@ async def me_deletion(user: User, body: LeavingBody, remover: AccountRemover) ->
     title=Message("Delete a user"),
     description=Message(
         "Deletes an account for good, with its tokens, permissions and imports. Refused while the user owns assets "
-        "outside the trash; the response lists them. The username is not given to anybody else. Only for superusers, "
-        "and not with a token."
+        "outside the trash, or is the only admin of a team with other members; the response lists them. The username "
+        "is not given to anybody else. Only for superusers, and not with a token."
     ),
     tag=USERS_TAG,
     error_types={409: OwnedAssetsError},

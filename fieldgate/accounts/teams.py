@@ -5,9 +5,10 @@ can see a team. Its admins manage it, and need no permission on any asset for th
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 from sqlalchemy import ColumnElement, Row, Select, and_, exists, func, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -30,8 +31,8 @@ ADMIN: Role = "admin"
 
 
 class TeamName(msgspec.Struct, frozen=True):
-    uid: str
-    name: str
+    uid: Annotated[str, Meta(description="Uid of the team.")]
+    name: Annotated[str, Meta(description="Name of the team.")]
 
 
 class TeamStore:
@@ -196,6 +197,32 @@ class TeamStore:
         return team if is_allowed else _require_admin(by, team)
 
 
+async def lock_teams_of(connection: AsyncConnection, user_id: int) -> None:
+    """Lock all teams of a user. Teams are locked before users."""
+    own = select(team_members.c.team_id).where(team_members.c.user_id == user_id)
+    await connection.execute(select(teams.c.id).where(teams.c.id.in_(own)).order_by(teams.c.id).with_for_update())
+
+
+async def delete_emptied_teams(connection: AsyncConnection, by: Caller, user_id: int) -> list[TeamName]:
+    """Delete the teams that only this user is in. Return those that have other members, but no other active admin."""
+    own, other = team_members.alias(), team_members.alias()
+    others = select(func.count()).where(other.c.team_id == own.c.team_id, other.c.user_id != user_id).scalar_subquery()
+    query = (
+        select(teams.c.id, users.c.uid, teams.c.name, others.label("others"))
+        .join_from(own, teams, teams.c.id == own.c.team_id)
+        .join(users, users.c.id == teams.c.id)
+        .where(own.c.user_id == user_id, own.c.role == ADMIN, ~_has_admin_beside(teams.c.id, user_id))
+        .order_by(teams.c.name_key, teams.c.id)
+    )
+    found = (await connection.execute(query)).all()
+    emptied = [row for row in found if not row.others]
+    if emptied:
+        await connection.execute(users.delete().where(users.c.id.in_([row.id for row in emptied])))
+        entries = [_entry("delete", LogObject("team", row.uid, row.name)) for row in emptied]
+        await write_log(connection, by, *entries)
+    return [TeamName(row.uid, row.name) for row in found if row.others]
+
+
 def _require_admin(caller: User, team: Row[Any]) -> Row[Any]:
     if not (caller.is_superuser or team.role == ADMIN):
         raise Forbidden(Message("Only the admins of a team can change it."))
@@ -264,9 +291,17 @@ async def _find_new(
 
 async def _keep_an_admin(connection: AsyncConnection, team_id: int, user_id: int) -> None:
     """Raise `Conflict` if no active admin is left without this user."""
-    others = (team_members.c.role == ADMIN, users.c.disabled_at.is_(None), users.c.id != user_id)
-    if (await connection.execute(_select_members(team_id).where(*others).limit(1))).first() is None:
+    if not (await connection.execute(select(_has_admin_beside(team_id, user_id)))).scalar_one():
         raise Conflict(Message("A team needs an admin: make somebody else one first, or delete the team."))
+
+
+def _has_admin_beside(team_id: Any, user_id: int) -> ColumnElement[bool]:
+    """Whether a team has an active admin who is not this user."""
+    admin, account = team_members.alias(), users.alias()
+    query = select(admin.c.user_id).join_from(admin, account, account.c.id == admin.c.user_id)
+    is_active = and_(admin.c.role == ADMIN, account.c.disabled_at.is_(None))
+    found = query.where(admin.c.team_id == team_id, admin.c.user_id != user_id, is_active)
+    return exists(found.correlate_except(admin, account))
 
 
 def _is_member(statement: Any, team_id: int, user_id: int) -> Any:

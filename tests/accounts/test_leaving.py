@@ -10,7 +10,7 @@ from sqlalchemy import Select, select
 
 from fieldgate.accounts.leaving import MAX_LISTED, AccountRemover, OwnsAssets
 from fieldgate.accounts.store import IssuedBy, NewUser, UsernameTaken
-from fieldgate.accounts.tables import users
+from fieldgate.accounts.tables import teams, users
 from fieldgate.assets.asset_writer import AssetWriter
 from fieldgate.assets.tables import assets, assignments, ownership_invites
 from fieldgate.assets.trash import Trash
@@ -171,6 +171,33 @@ async def test_owned_assets_stand_in_the_way(scene: LeavingWorld) -> None:
     assert (len(refused["assets"]), refused["detail"][:4]) == (MAX_LISTED, "101 ")
 
 
+async def test_team_keeps_an_admin(scene: LeavingWorld) -> None:
+    """Teams with other members stand in the way, those without go with the account."""
+    alone, left, kept = [await scene.world.create_team(scene.leaver, *each) for each in ((), (scene.other,), ())]
+    path = f"/api/v2/teams/{kept.uid}/members/"
+    body = {"user": "other", "role": "admin"}
+    assert (await scene.service.client.post(path, json=body, headers=scene.leaver.headers)).status_code == 201
+    for answer in (await scene.leave(), await scene.delete()):
+        assert (answer.status_code, answer.json()["teams"]) == (409, [{"uid": left.uid, "name": "Team 1"}])
+        assert answer.json()["detail"].startswith("1 team has no other admin than this account.")
+    assert len(await scene.rows(teams)) == 3
+    role = f"/api/v2/teams/{left.uid}/members/other/"
+    await scene.service.client.patch(role, json={"role": "admin"}, headers=scene.leaver.headers)
+    assert (await scene.leave()).status_code == 204
+    assert {row.id for row in await scene.rows(teams)} == {left.id, kept.id}
+    [entry] = [row for row in await scene.rows(log) if (row.action, row.model_name) == ("delete", "team")]
+    assert (entry.user_uid, entry.object_uid) == (scene.uid, alone.uid)
+
+
+async def test_two_admins_who_leave_at_once(scene: LeavingWorld) -> None:
+    team = await scene.world.create_team(scene.leaver, scene.other, await scene.world.create_user())
+    path = f"/api/v2/teams/{team.uid}/members/other/"
+    await scene.service.client.patch(path, json={"role": "admin"}, headers=scene.leaver.headers)
+    await scene.service.client.delete(scene.form.path, headers=scene.other.headers)
+    answers = await asyncio.gather(scene.leave(), scene.delete("other"))
+    assert sorted(answer.status_code for answer in answers) == [204, 409]
+
+
 async def test_database_deletes_no_assets_with_their_owner(scene: LeavingWorld) -> None:
     with pytest.raises(Exception, match=r"(?i)foreign key"):
         async with scene.service.database.transaction() as connection:
@@ -228,6 +255,8 @@ RIVALS: dict[str, Select[Any]] = {
     "share": select(users).where(users.c.username == NAME),
     "edit": select(users).where(users.c.username == NAME),
     "purge": select(topic_versions),
+    "join": select(users).where(users.c.username == NAME),
+    "rule": select(teams),
 }
 
 
@@ -243,6 +272,7 @@ async def test_user_leaves_while_others_write(scene: LeavingWorld, rival: str, l
         await world.grant(leaver, asset, "view_asset")
     await scene.put_in_trash(deleted)
     await scene.put_in_trash(await world.create_asset(leaver))
+    team = await world.create_team(boss, *([leaver] if rival == "rule" else []))
     offer = {"recipient": NAME, "assets": [form.uid]}
     invite = (await service.client.post(INVITES, json=offer, headers=boss.headers)).json()["url"]
 
@@ -254,6 +284,8 @@ async def test_user_leaves_while_others_write(scene: LeavingWorld, rival: str, l
             "accept": ("PATCH", invite, leaver, {"status": "accepted"}),
             "cancel": ("PATCH", invite, boss, {"status": "cancelled"}),
             "share": ("POST", f"{form.path}permission-assignments/bulk/", boss, grants),
+            "join": ("POST", f"/api/v2/teams/{team.uid}/members/", boss, {"user": NAME, "role": "admin"}),
+            "rule": ("PATCH", f"/api/v2/teams/{team.uid}/members/{NAME}/", boss, {"role": "admin"}),
             "edit": ("PATCH", f"{USERS_PATH}{NAME}/", boss, {"last_name": "x"}),
         }[rival]
         return (await service.request(method, path, json=body, headers=by.headers)).status_code
@@ -269,4 +301,4 @@ async def test_user_leaves_while_others_write(scene: LeavingWorld, rival: str, l
             await wait_for_locks(service.database, tasks)
     left, written = await asyncio.gather(*(tasks if leaves_first else tasks[::-1]), return_exceptions=True)
     assert left is None or isinstance(left, OwnsAssets)
-    assert written in {"purge": (1, 2)}.get(rival, (200, 404, 409))
+    assert written in {"purge": (1, 2), "join": (201, 400)}.get(rival, (200, 404, 409))
