@@ -48,11 +48,13 @@ from fieldgate.assets.sharing.routes import (
     explain_routes,
     ownership_routes,
     review_routes,
+    suggestion_routes,
     table_routes,
     team_routes,
     transfer_routes,
 )
 from fieldgate.assets.sharing.store import AssignmentStore
+from fieldgate.assets.sharing.suggestions import SuggestionStore
 from fieldgate.assets.sharing.team_assets import TeamAssets
 from fieldgate.assets.sharing.transfer import OwnershipStore
 from fieldgate.assets.store import TOPIC as ASSETS_TOPIC
@@ -133,6 +135,7 @@ def operations() -> tuple[Operation, ...]:
         *table_routes.routes,
         *batch_routes.routes,
         *review_routes.routes,
+        *suggestion_routes.routes,
         *explain_routes.routes,
         *admin_routes.routes,
         *user_credentials_routes.routes,
@@ -210,7 +213,7 @@ def build_app(
         internal_client,
         import_store, quota, asset_store, AssetLists(database), authorizer, workbook_writer,
         form_files, AccountExporter(database, form_files),
-        sharing, TeamAssets(database, sharing),
+        sharing, TeamAssets(database, sharing), SuggestionStore(database),
         AssetWriter(database, data_versions, authorizer, content_checker, quota),
         VersionRestorer(database, data_versions, quota), Deployments(database, data_versions),
         trash,

@@ -549,6 +549,7 @@ CALLS: dict[str, Call | dict[str, Call]] = {
         on_new_asset, "POST", f"{SHARING}csv/", json={"text": "user,permission\nAnonymousUser,view_asset\n"}
     ),
     "assignment_review": get("/api/v2/permission-assignments/"),
+    "suggestion_list": {VISIBLE_ONLY: get("/api/v2/permission-assignments/suggestions/")},
     "many_added": {kind: batch(kind, "add") for kind in ASSET_KINDS},
     "many_removed": {kind: batch(kind, "remove") for kind in ASSET_KINDS},
     "user_list": get("/api/v2/users/"),
