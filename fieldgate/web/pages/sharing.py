@@ -1,11 +1,13 @@
 """The sharing page: who can use an asset, the forms that change it, and why a person can do something."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
+from fieldgate.accounts.tables import TEAM_PREFIX
+from fieldgate.assets.schemas import TEAMS_PATH
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.pagination_links import parse_integer
 from fieldgate.http.search_grammar import quote_phrase
@@ -21,23 +23,35 @@ from fieldgate.web.page_views import FormKey, FormState, Page, PageForm, PageVie
 from fieldgate.web.pages import sharing_forms
 from fieldgate.web.pages.form_preview import offer_forms
 from fieldgate.web.pages.sharing_filters import FilterFields, from_filters, read_fields
-from fieldgate.web.pages.sharing_forms import ASSETS_PATH, DRY_RUN, SharingState, max_table_form_bytes, update_choices
+from fieldgate.web.pages.sharing_forms import (
+    ASSETS_PATH,
+    DRY_RUN,
+    SharingState,
+    load_state,
+    max_table_form_bytes,
+    name_teams,
+    update_choices,
+)
 from fieldgate.web.pages.sharing_history import load_history
 from fieldgate.web.pages.sharing_people import (
     MAX_LISTED_PEOPLE,
     PUBLIC_USERNAME,
     AssetAccess,
+    SharedWith,
     ShownChange,
     asset_uid,
     codename,
     display_name,
     group_people,
     is_assigned,
+    kept_by_teams,
     sentence_name,
-    show_changes,
     username,
 )
 
+SUGGESTIONS_PATH = "/api/v2/permission-assignments/suggestions/"
+MAX_SUGGESTED = 200  # people and teams to share with
+MAX_LISTED_MEMBERS = 20  # of a team
 MAX_SOURCES = 100  # forms to copy from, in the list of a page
 
 
@@ -72,17 +86,19 @@ class ShareForm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def load_sharing(page: Page, api: InternalAPI) -> dict[str, Any]:
-    asset = AssetAccess.from_record(await api.get(f"{ASSETS_PATH}{page.request.path_values['uid']}/"))
-    state = SharingState(asset, group_people(page.record, asset, page.language))
-    query = page.request.query_params
+    state = await load_state(page.request.path_values["uid"], page.language, api)
+    asset, query = state.asset, page.request.query_params
     others = [person for person in state.people if not person.is_owner]
     first = (max(1, parse_integer(query.get("people", "")) or 1) - 1) * MAX_LISTED_PEOPLE
+    listed = state.people[first : first + MAX_LISTED_PEOPLE]
     values: dict[str, Any] = {
         "asset": asset,
-        "people": state.people[first : first + MAX_LISTED_PEOPLE],
+        "people": listed,
+        "members": await _load_members(listed, api),
+        "leaves_out_members": state.leaves_out_members,
         "people_page": first // MAX_LISTED_PEOPLE + 1,
         "people_pages": (len(state.people) - 1) // MAX_LISTED_PEOPLE + 1,
-        "others_count": len([person for person in others if not person.is_public]),
+        "others_count": len([person for person in others if not (person.is_public or person.is_team)]),
         "is_public": any(person.is_public for person in others),
         "is_owner": asset.owner == page.caller.username,
         "may_leave": any(person.username == page.caller.username for person in others),
@@ -98,6 +114,16 @@ async def load_sharing(page: Page, api: InternalAPI) -> dict[str, Any]:
     return values
 
 
+async def _load_members(people: Iterable[SharedWith], api: InternalAPI) -> dict[str, Any]:
+    """Return the first members of the teams that the caller is in, and how many there are."""
+    known = [each.username for each in people if each.is_team and not each.is_hidden]
+    paths = {each: f"{TEAMS_PATH}{each.removeprefix(TEAM_PREFIX)}/" for each in known}
+    return {
+        each: {"path": path, **await api.get(f"{path}members/", {"limit": MAX_LISTED_MEMBERS})}
+        for each, path in paths.items()
+    }
+
+
 def _why_links(state: SharingState) -> dict[str, str]:
     """Return the query that explains what each person can do."""
     return {
@@ -109,7 +135,9 @@ def _why_links(state: SharingState) -> dict[str, str]:
 async def _managing_values(page: Page, state: SharingState, api: InternalAPI) -> dict[str, Any]:
     query, language = page.request.query_params, page.language
     form = page.form
+    state = await name_teams(state, None if form is None else form.values.get("record"), api)
     values: dict[str, Any] = {
+        "known": (await api.get(SUGGESTIONS_PATH, {"limit": MAX_SUGGESTED}))["results"],
         "share_form": _share_form(form, query.get("change", ""), state, language),
         "sources": await _sources(state.asset, query.get("copy_search", ""), language, api),
         "copy_search": query.get("copy_search", ""),
@@ -122,7 +150,7 @@ async def _managing_values(page: Page, state: SharingState, api: InternalAPI) ->
     if removed is not None and not removed.is_owner:
         values["removal"] = await _removal(removed.username, state, language, api)
     if form is not None and form.name in ("copy", "upload") and "record" in form.values:
-        changes = show_changes(form.values["record"], state.people, state.asset, language)
+        changes = state.changes(form.values["record"], language)
         values |= {"changes": changes[:MAX_LISTED_PEOPLE], "hidden_changes": max(0, len(changes) - MAX_LISTED_PEOPLE)}
     return values
 
@@ -130,11 +158,14 @@ async def _managing_values(page: Page, state: SharingState, api: InternalAPI) ->
 async def _removal(name: str, state: SharingState, language: Language, api: InternalAPI) -> dict[str, Any]:
     """Return what removing a person would do."""
     response = await api.send("DELETE", f"{state.asset.path}bulk/", query=DRY_RUN, json={"username": name})
-    changes = [] if response.is_error else show_changes(response.body, state.people, state.asset, language)
+    changes = [] if response.is_error else state.changes(response.body, language)
+    person = state.find(name)
     return {
         "user": name,
-        "user_in_sentence": sentence_name(name, language),
+        "user_in_sentence": state.in_sentence(name, language),
         "change": changes[0] if changes else None,
+        "person": person,
+        "kept": kept_by_teams(person, language) if person else "",
     }
 
 
@@ -171,7 +202,7 @@ def _form_again(form: FormState, state: SharingState, language: Language) -> Sha
     """Return the form as it was sent, with implied permissions ticked, and with the preview."""
     name = PUBLIC_USERNAME if form.get("who") == "everyone" else form.get("user")
     record = form.values.get("record")
-    changes = [] if record is None else show_changes(record, state.people, state.asset, language)
+    changes = [] if record is None else state.changes(record, language)
     ticked = dict.fromkeys(form.get_all("permissions"))
     choices = update_choices(form.get("choices").split(), ticked, state.asset.asset_type)
     chosen = [each for each in choices if each in ticked]
@@ -217,7 +248,7 @@ def _make_form(
     return ShareForm(
         name=name,
         user=user,
-        user_in_sentence=sentence_name(user, language),
+        user_in_sentence=state.in_sentence(user, language),
         is_everyone=is_everyone,
         choices=tuple(each for each in choices if each in offered),
         boxes=[box(each) for each in offered],

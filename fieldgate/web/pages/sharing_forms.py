@@ -6,8 +6,11 @@ from typing import Any
 
 import msgspec
 
+from fieldgate.accounts.store import username_key
+from fieldgate.accounts.tables import TEAM_PREFIX
+from fieldgate.assets.schemas import TEAMS_PATH
 from fieldgate.errors import BadRequest
-from fieldgate.http.internal_api import APIResponse, InternalAPI
+from fieldgate.http.internal_api import APIError, APIResponse, InternalAPI
 from fieldgate.http.request.body_parsing import DEFAULT_MAX_BODY_BYTES, decode_json
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
@@ -20,13 +23,18 @@ from fieldgate.settings import Settings
 from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Redirect, SubmittedForm, Undo
 from fieldgate.web.pages.sharing_filters import read_fields, to_partial_permissions
 from fieldgate.web.pages.sharing_people import (
+    MAX_LISTED_PEOPLE,
     PERMISSION_ORDER,
     PUBLIC_USERNAME,
     AssetAccess,
     SharedWith,
+    ShownChange,
+    TeamNames,
     group_people,
+    kept_by_teams,
     sentence_name,
     show_changes,
+    username,
 )
 
 ASSETS_PATH = "/api/v2/assets/"
@@ -41,14 +49,49 @@ class SharingState(msgspec.Struct, frozen=True):
 
     asset: AssetAccess
     people: list[SharedWith]
+    teams: TeamNames
+    leaves_out_members: bool = False  # people with access through a team only are too many to list
 
     def find(self, name: str) -> SharedWith | None:
-        return next((each for each in self.people if each.username.casefold() == name.casefold()), None)
+        """Find a person, or a team by `team:` and its uid or name."""
+        key = username_key(self._reference(name))
+        return next((each for each in self.people if username_key(each.username) == key), None)
+
+    def _reference(self, name: str) -> str:
+        """Return a name, that of a team with its uid."""
+        keys = {username_key(TEAM_PREFIX + team): each for each, team in self.teams.items() if team}
+        return keys.get(username_key(name), name)
+
+    def in_sentence(self, name: str, language: Language) -> str:
+        return sentence_name(self._reference(name), language, self.teams)
+
+    def changes(self, record: Mapping[str, Any], language: Language) -> list[ShownChange]:
+        return show_changes(record, self.people, self.asset, language, self.teams)
 
 
 async def load_state(uid: str, language: Language, api: InternalAPI) -> SharingState:
     asset = AssetAccess.from_record(await api.get(f"{ASSETS_PATH}{uid}/"))
-    return SharingState(asset, group_people(await api.get(asset.path), asset, language))
+    listed = await api.send("GET", asset.path, query={"teams": "true"})
+    if listed.is_error:
+        raise APIError(listed)
+    people = group_people(listed.body, asset, language)
+    teams = {each.username: "" if each.is_hidden else each.name for each in people if each.is_team}
+    return SharingState(asset, people, teams, b"fieldgate-left-out" in listed.headers)
+
+
+async def name_teams(state: SharingState, record: Mapping[str, Any] | None, api: InternalAPI) -> SharingState:
+    """Add the names of teams that a `ChangeRecord` is about, also of those without access before."""
+    holders = [] if record is None else [username(each["user"]) for each in record["effects"]]
+    return msgspec.structs.replace(state, teams={**await find_team_names(holders, api), **state.teams})
+
+
+async def find_team_names(holders: Iterable[str], api: InternalAPI) -> dict[str, str]:
+    """Return the names of the teams among some holders; see `TeamNames`."""
+    names = {}
+    for each in list(dict.fromkeys(each for each in holders if each.startswith(TEAM_PREFIX)))[:MAX_LISTED_PEOPLE]:
+        found = await api.find(f"{TEAMS_PATH}{each.removeprefix(TEAM_PREFIX)}/")
+        names[each] = found["name"] if found else ""
+    return names
 
 
 def reduce_permissions(chosen: Iterable[str]) -> list[str]:
@@ -143,6 +186,7 @@ async def _set_permissions(form: SubmittedForm, api: InternalAPI, *, is_change: 
     if is_preview:
         return FormPreview({"record": response.body})
     person = state.find(name)
+    state = await name_teams(state, response.body, api)
     message = Message("Shared with {name}. {result}.", **_outcome(response.body, name, state, form.language))
     undo = None if name.casefold() == form.caller.username.casefold() else _restore(name, person, state, form.language)
     return Redirect(state.asset.path, message, undo)
@@ -150,10 +194,10 @@ async def _set_permissions(form: SubmittedForm, api: InternalAPI, *, is_change: 
 
 def _outcome(record: Mapping[str, Any], name: str, state: SharingState, language: Language) -> dict[str, str]:
     """Return the name of a person and what the person can do now."""
-    shown = show_changes(record, state.people, state.asset, language)
+    shown = state.changes(record, language)
     person = state.find(name)
     result = shown[0].result if shown else person.sentence if person else ""
-    return {"name": sentence_name(name, language), "result": result}
+    return {"name": state.in_sentence(name, language), "result": result}
 
 
 async def _share_errors(
@@ -179,7 +223,7 @@ def _form_field(field: str) -> str:
 
 async def _suggestions(name: str, state: SharingState, form: SubmittedForm, api: InternalAPI) -> list[str]:
     """Suggest similar names, of people whom the caller can see anyway."""
-    known = {person.username for person in state.people if not person.is_public}
+    known = {person.username for person in state.people if not (person.is_public or person.is_team)}
     if form.caller.is_superuser:  # only superusers can list users
         found = await api.find("/api/v2/users/", {"search": name[:3], "limit": 200})
         known |= {each["username"] for each in (found or {"results": []})["results"]}
@@ -196,8 +240,12 @@ async def remove(form: SubmittedForm, api: InternalAPI) -> FormResult:
     state = await load_state(form.path_values["uid"], form.language, api)
     name = form.get("user")
     await api.call("DELETE", f"{state.asset.path}bulk/", json={"username": name})
-    message = Message("Removed {name} from “{form}”.", name=sentence_name(name, form.language), form=_title(state))
-    return Redirect(state.asset.path, message, _restore(name, state.find(name), state, form.language))
+    removed = {"name": state.in_sentence(name, form.language), "form": _title(state)}
+    message, person = Message("Removed {name} from “{form}”.", **removed), state.find(name)
+    if person is not None and person.teams:
+        message = Message("Removed {name} from “{form}”. {kept}", **removed, kept=kept_by_teams(person, form.language))
+    is_lost = person is not None and person.is_hidden  # a team that the caller cannot share with
+    return Redirect(state.asset.path, message, None if is_lost else _restore(name, person, state, form.language))
 
 
 def _title(state: SharingState) -> str:
@@ -230,7 +278,10 @@ async def restore(form: SubmittedForm, api: InternalAPI) -> FormResult:
         batch = {"assets": [state.asset.uid], "users": [name], "permissions": groups[time], "expires_at": time}
         batch |= {"partial_permissions": partials} if PARTIAL in groups[time] else {}
         await api.call("POST", BATCH_ADD_PATH, json=batch)
-    message = Message("Undone. {name}: the same access as before.", name=sentence_name(name, form.language))
+    shown = state.in_sentence(name, form.language)
+    message = Message("Undone. {name}: the same access as before.", name=shown)
+    if form.get("through_team"):  # only a direct permission ends a denial
+        message = Message("Undone. {name}: the same access as before, now given here and not by a team.", name=shown)
     return Redirect(state.asset.path, message)
 
 
@@ -238,6 +289,8 @@ def _restore(name: str, person: SharedWith | None, state: SharingState, language
     fields: dict[str, str | list[str]] = {"user": name}
     if person is not None:
         fields["permissions"] = sorted(person.permissions)
+        if person.teams:
+            fields["through_team"] = "1"
         if person.filters:
             fields["filters"] = msgspec.json.encode(person.filters).decode()
         if person.ends:
@@ -324,7 +377,8 @@ async def restore_all(form: SubmittedForm, api: InternalAPI) -> FormResult:
         return FormErrors(
             {"": [translate(Message("This cannot be undone any more. Nothing was changed."), form.language)]}
         )
-    await api.call("POST", f"{state.asset.path}bulk/", json=[item for each in before for item in each.assignments()])
+    items = [item for each in before for item in each.assignments()]
+    await api.call("POST", f"{state.asset.path}bulk/", query={"teams": "true"}, json=items)
     return Redirect(state.asset.path, Message("Undone. Everybody has the same access as before."))
 
 
@@ -349,7 +403,9 @@ class _Before(msgspec.Struct, frozen=True, array_like=True):
         ]
 
 
-def _restore_all(state: SharingState, language: Language) -> Undo:
+def _restore_all(state: SharingState, language: Language) -> Undo | None:
+    if any(person.is_hidden for person in state.people):  # the caller cannot share with such a team
+        return None
     before = [
         _Before(
             person.username,

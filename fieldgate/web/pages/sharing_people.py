@@ -7,6 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from fieldgate.accounts.tables import TEAM_PREFIX
 from fieldgate.i18n.collation import collation_key
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
@@ -43,7 +44,9 @@ def linked_name(url: str, collection: str) -> str:
 
 
 def username(url: str) -> str:
-    return linked_name(url, "users")
+    """Return what names a holder of permissions in a request: a username, or `team:` and the uid of a team."""
+    team = linked_name(url, "teams")
+    return TEAM_PREFIX + team if team else linked_name(url, "users")
 
 
 def codename(url: str) -> str:
@@ -88,14 +91,17 @@ class AssetAccess(msgspec.Struct, frozen=True):
 
 
 class SharedWith(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody who can use an asset. The public is a person, too."""
+    """Somebody who can use an asset. The public is a person, too, and so is a team."""
 
-    username: str
+    username: str  # of a team: `team:` and its uid
     name: str  # for people; the public is “Everyone”
     is_owner: bool
     is_public: bool
+    is_team: bool = False
+    is_hidden: bool = False  # a team that the caller is not in
+    teams: tuple[str, ...] = ()  # names of those that give the person permissions; empty if the caller is not in one
     permissions: frozenset[str]
-    inherited: frozenset[str]
+    inherited: frozenset[str]  # from the collection
     filters: Filters
     sentence: str
     labels: tuple[str, ...]
@@ -120,23 +126,55 @@ class ShownEnd(msgspec.Struct, frozen=True):
     labels: tuple[str, ...]
 
 
-def display_name(name: str, language: Language) -> str:
-    """Return the name of a user for a page."""
-    return translate(Message("Everyone"), language) if name == PUBLIC_USERNAME else name
+TeamNames = Mapping[str, str]  # by `team:` and uid; empty if the caller is not in the team
+HIDDEN_TEAM = Message("A team that you are not in")
 
 
-def sentence_name(name: str, language: Language) -> str:
-    """Return the name of a user for the middle of a sentence."""
-    return translate(Message("everyone"), language) if name == PUBLIC_USERNAME else isolate(name)
+def display_name(name: str, language: Language, teams: TeamNames | None = None) -> str:
+    """Return the name of a user or team for a page."""
+    if name == PUBLIC_USERNAME:
+        return translate(Message("Everyone"), language)
+    return _plain_name(name, teams) or translate(HIDDEN_TEAM, language)
+
+
+def sentence_name(name: str, language: Language, teams: TeamNames | None = None) -> str:
+    """Return the name of a user or team for the middle of a sentence."""
+    if name == PUBLIC_USERNAME:
+        return translate(Message("everyone"), language)
+    plain = _plain_name(name, teams)
+    return isolate(plain) if plain else translate(Message("a team that you are not in"), language)
+
+
+def _plain_name(name: str, teams: TeamNames | None) -> str:
+    return (teams or {}).get(name, name.removeprefix(TEAM_PREFIX))
+
+
+def kept_by_teams(person: SharedWith, language: Language) -> str:
+    """Say that teams keep the access that a person loses."""
+    names = [isolate(team) if team else translate(HIDDEN_TEAM, language) for team in person.teams]
+    return " ".join(
+        translate(
+            Message(
+                "{team} keeps its access, {name} does not get it any more.", team=team, name=isolate(person.username)
+            ),
+            language,
+        )
+        for team in names
+    )
 
 
 def group_people(assignments: Iterable[Mapping[str, Any]], asset: AssetAccess, language: Language) -> list[SharedWith]:
-    """Return the people of a list of assignments: the owner, then by name, then the public."""
+    """Return the people of a list of assignments: the owner, then teams and people by name, then the public."""
     by_name: dict[str, list[Mapping[str, Any]]] = {}
     for record in assignments:
-        by_name.setdefault(username(record["user"]), []).append(record)
+        by_name.setdefault(username(record.get("user") or record["team"]), []).append(record)
     people = [_to_person(name, records, asset, language) for name, records in by_name.items()]
-    return sorted(people, key=lambda each: (not each.is_owner, each.is_public, collation_key(each.username, language)))
+    return sorted(people, key=lambda each: _sort_key(each, language))
+
+
+def _sort_key(person: SharedWith, language: Language) -> tuple[Any, ...]:
+    is_last = person.is_public, not person.is_team, person.is_hidden
+    return not person.is_owner, *is_last, collation_key(person.name, language), person.username
 
 
 def _to_person(name: str, records: Sequence[Mapping[str, Any]], asset: AssetAccess, language: Language) -> SharedWith:
@@ -146,13 +184,19 @@ def _to_person(name: str, records: Sequence[Mapping[str, Any]], asset: AssetAcce
     is_owner = name == asset.owner
     shown = () if is_owner or "manage_asset" in held else tuple(each for each in PERMISSION_ORDER if each in held)
     ends = _latest_ends(records)
+    team_name = records[0].get("team__name") or ""
     return SharedWith(
         username=name,
-        name=display_name(name, language),
+        name=display_name(name, language, {name: team_name} if "team" in records[0] else None),
         is_owner=is_owner,
         is_public=name == PUBLIC_USERNAME,
+        is_team="team" in records[0],
+        is_hidden="team" in records[0] and not team_name,
+        teams=tuple(dict.fromkeys(each["via"]["name"] or "" for each in records if "via" in each)),
         permissions=held,
-        inherited=frozenset(codename(each["permission"]) for each in records if each.get("inherited")),
+        inherited=frozenset(
+            codename(each["permission"]) for each in records if each.get("inherited") and "via" not in each
+        ),
         filters=filters,
         sentence=access_sentence(held, filters, asset.asset_type, language, is_owner=is_owner),
         labels=tuple(short_label(each, asset.asset_type, language) for each in shown) if len(shown) > 1 else (),
@@ -211,7 +255,11 @@ _SIGNS = {"granted": "+", "allowed": "+", "removed": "−", "denied": "−"}
 
 
 def show_changes(
-    record: Mapping[str, Any], people: Iterable[SharedWith], asset: AssetAccess, language: Language
+    record: Mapping[str, Any],
+    people: Iterable[SharedWith],
+    asset: AssetAccess,
+    language: Language,
+    teams: TeamNames | None = None,
 ) -> list[ShownChange]:
     """Return the effects of a `ChangeRecord` by person. Those for whom nothing changes are left out."""
     known = {person.username: person for person in people}
@@ -222,7 +270,7 @@ def show_changes(
     return [
         ShownChange(
             username=name,
-            name=display_name(name, language),
+            name=display_name(name, language, teams),
             effects=tuple(show_effect(each, language) for each in changed),
             result=_result_sentence(results.get(name, ()), changed, known.get(name), asset, language),
         )

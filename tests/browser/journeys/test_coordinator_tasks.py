@@ -70,7 +70,7 @@ def _view(actor: Actor) -> None:
 def _share(actor: Actor, colleague: str) -> None:
     actor.follow("Share", actor.main)
     actor.follow("Share with somebody", actor.main)
-    actor.fill("Username", colleague)
+    actor.fill("Username or team", colleague)
     actor.tick("Edit form")
     actor.press("Preview", actor.main)
     actor.press("Share", actor.main)

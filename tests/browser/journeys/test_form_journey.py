@@ -112,7 +112,7 @@ def compare_versions(actor: Actor) -> None:
 def share_after_preview(actor: Actor, colleague: str) -> None:
     words = actor.words
     actor.follow("Share", actor.main)
-    actor.fill("Username", colleague)
+    actor.fill("Username or team", colleague)
     actor.tick("Edit form")
     actor.press("Preview", actor.main)
     preview = actor.main.get_by_role("status").filter(has=actor.page.get_by_role("heading"))

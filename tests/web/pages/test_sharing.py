@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from tests.assets.sharing.sharing_team import PUBLIC, SharingTeam
+from tests.assets.sharing.test_teams import create_team
+from tests.assets.sharing.test_teams import share as share_with_team
 from tests.conftest import StartService
 from tests.web.page_client import PageClient, visible_text
 
@@ -288,6 +290,84 @@ async def test_remove_and_undo(team: SharingTeam) -> None:
     answer = await client.submit(page_path(uid), "remove", {"user": "owner"})
     assert answer.status_code == 400
     assert "The owner&#39;s permissions cannot be removed." in answer.text
+
+
+async def test_teams_and_their_members(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    many = [await team.add_user(f"member{number:02}") for number in range(24)]
+    wash = await create_team(team, "owner", "ann", *many)
+    client = await browser(team, "owner")
+    assert '<option value="team:WASH">WASH</option>' in (await client.get(page_path(uid))).text
+    fields: dict[str, Any] = {"user": "team:wash", "permissions": ["view_submissions"]}
+    assert "What will change for WASH" in text_of((await client.submit(page_path(uid), "share", fields)).text)
+    done = await client.submit_and_follow(page_path(uid), "share", {**fields, "do": "share"})
+    assert "Shared with WASH. Can see submissions." in text_of(done.text)
+    assert list(people(done.text))[:3] == ["owner", "WASH", "ann"]
+    assert f'href="/api/v2/teams/{wash}/"><bdi>WASH</bdi>' in done.text
+    assert "Team of 26 people ann member00" in text_of(done.text)
+    assert "member18 and 6 other people" in text_of(done.text)
+    assert re.search(r"ann Can see submissions [\w, ]* through the team WASH Why\? ann Change", text_of(done.text))
+    # Change and remove the team itself, and undo that.
+    change = {"user": f"team:{wash}", "permissions": ["view_asset"], "do": "share"}
+    changed = await client.submit_and_follow(page_path(uid), "change", change)
+    assert "Shared with WASH. Can view the form." in text_of(changed.text)
+    question = text_of((await client.get(f"{page_path(uid)}?remove=team:{wash}")).text)
+    assert "Remove WASH? Its members lose the access, too, unless they have it in another way." in question
+    removed = await client.submit_and_follow(page_path(uid), "remove", {"user": f"team:{wash}"})
+    assert {"WASH", "ann"}.isdisjoint(people(removed.text))
+    undone = await client.submit_and_follow(page_path(uid), *notice_fields(removed.text))
+    assert (people(undone.text)["WASH"], people(undone.text)["ann"]) == ("Can view the form", "Can view the form")
+    # Sharing again adds to what the team has, and undoing that leaves it as it was.
+    again = await client.submit_and_follow(page_path(uid), "share", {**fields, "do": "share"})
+    assert people(again.text)["WASH"] == "Can see submissions"
+    undone = await client.submit_and_follow(page_path(uid), *notice_fields(again.text))
+    assert people(undone.text)["WASH"] == "Can view the form"
+
+
+async def test_take_access_through_a_team_away_from_one_person(team: SharingTeam) -> None:
+    uid, _ = await team.create_asset(), await create_team(team, "owner", "ann", "bob")
+    await share_with_team(team, uid, "WASH", "view_asset")
+    client = await browser(team, "owner")
+    kept = "WASH keeps its access, ann does not get it any more."
+    assert f"Remove ann? {kept}" in text_of((await client.get(f"{page_path(uid)}?remove=ann")).text)
+    done = await client.submit_and_follow(page_path(uid), "remove", {"user": "ann"})
+    assert f"Removed ann from “Visit”. {kept}" in text_of(done.text)
+    assert set(people(done.text)) == {"owner", "WASH", "bob"}
+    undone = await client.submit_and_follow(page_path(uid), *notice_fields(done.text))
+    assert "the same access as before, now given here and not by a team." in text_of(undone.text)
+    assert people(undone.text)["ann"] == "Can view the form"
+
+
+async def test_teams_that_the_viewer_is_not_in_have_no_name(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    wash = await create_team(team, "manager", "ann", name="Hidden")
+    await share_with_team(team, uid, "Hidden", "view_asset", by="manager")
+    client = await browser(team, "owner")
+    pages = [(await client.get(page_path(uid) + rest)).text for rest in ("", f"?remove=team:{wash}", "?remove=ann")]
+    assert people(pages[0])["A team that you are not in"] == "Can view the form"
+    assert "through a team that you are not in" in text_of(pages[0])
+    assert "so you cannot share with it again" in text_of(pages[1])
+    assert "A team that you are not in keeps its access, ann does not" in text_of(pages[2])
+    done = await client.submit_and_follow(page_path(uid), "remove", {"user": f"team:{wash}"})
+    assert "Removed a team that you are not in from “Visit”." in text_of(done.text)
+    assert "form=restore" not in done.text
+    assert "Hidden" not in "".join([*pages, done.text])
+    # Who only views the asset sees own teams.
+    assert list(people((await (await browser(team, "viewer")).get(page_path(uid))).text)) == ["owner", "viewer"]
+
+
+async def test_copied_and_uploaded_changes_name_teams(team: SharingTeam) -> None:
+    uid, other, _ = await team.create_asset(), await team.create_asset(), await create_team(team, "owner", "ann")
+    await share_with_team(team, other, "WASH", "view_asset")
+    client = await browser(team, "owner")
+    table = {"table": "user,permission\nteam:WASH,view_asset", "mode": "add"}
+    for form, fields in (("copy", {"source": other}), ("upload", table)):
+        preview = text_of((await client.submit(page_path(uid), form, fields)).text)
+        assert "What will change WASH + Gets: View form – chosen" in preview
+        done = await client.submit_and_follow(page_path(uid), form, {**fields, "do": form})
+        assert set(people(done.text)) == {"owner", "WASH", "ann"}
+        undone = await client.submit_and_follow(page_path(uid), *notice_fields(done.text))
+        assert set(people(undone.text)) == {"owner"}
 
 
 async def test_leave(team: SharingTeam) -> None:
