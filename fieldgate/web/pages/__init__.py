@@ -14,6 +14,7 @@ from fieldgate.web.pages import (
     reference,
     review,
     sharing,
+    teams,
     trash,
     users,
     versions,
@@ -21,7 +22,7 @@ from fieldgate.web.pages import (
 
 _MODULES = (
     account, assets, event_detail, events, home, imports, log, ownership, permissions, reference, review, sharing,
-    trash, users, versions,
+    teams, trash, users, versions,
 )  # fmt: skip
 
 PAGES: dict[str, PageView] = {name: view for module in _MODULES for name, view in module.PAGES.items()}
