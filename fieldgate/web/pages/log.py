@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from fieldgate.accounts.tables import TEAM_PREFIX
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.links import encode_query
 from fieldgate.http.search_grammar import quote_phrase
@@ -58,6 +59,14 @@ _ON_OTHERS: Mapping[str, Sentences] = {
     "log": {"export": Message("{by} downloaded the log.")},
     "review": {"export": Message("{by} downloaded the list of who can use which forms.")},
     "session": {"remove": Message("{by} ended browser sessions of {user}.")},
+    "team": {
+        "create": Message("{by} created the team {name}."),
+        "update": Message("{by} changed the name or the description of the team {name}."),
+        "delete": Message("{by} deleted the team {name}."),
+        "add-member": Message("{by} added {user} to the team {name}."),
+        "update-member": Message("{by} changed the role of {user} in the team {name}."),
+        "remove-member": Message("{by} removed {user} from the team {name}."),
+    },
     "event": {
         "create": Message("{by} added an emergency."),
         "update": Message("{by} changed an emergency."),
@@ -77,6 +86,7 @@ FILTERS = {
     "to": "date_created__lte",
     "form": "metadata__asset_uid",
 }
+_TEAM_UID = re.compile(rf"{TEAM_PREFIX}t\w{{21}}")  # in place of a name that the caller may not know
 _TERM = re.compile(r'(\w+):"((?:[^"\\]|\\.)*)"')
 
 
@@ -136,6 +146,7 @@ def log_sentence(record: Mapping[str, Any], language: Language, asset_type: str 
         "by": maker_name(record, language),
         "user": sentence_name(metadata.get("changed_user") or "", language),
         "action": action,
+        "name": isolate(name) if isinstance(name, str) else "",
         "old": isolate(renamed.get("old", "")),
         "new": isolate(renamed.get("new", "")),
     }
@@ -159,7 +170,8 @@ def _permission_sentence(record: Mapping[str, Any], language: Language, asset_ty
     ]
     act = record["metadata"].get("act", "")
     by = record["username"] or maker_name(record, language)
-    return history_sentence(by, changed["username"], act, effects, language)
+    holder = TEAM_PREFIX if _TEAM_UID.fullmatch(changed["username"]) else changed["username"]
+    return history_sentence(by, holder, act, effects, language)
 
 
 def maker_name(record: Mapping[str, Any], language: Language) -> str:

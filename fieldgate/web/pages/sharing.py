@@ -16,7 +16,7 @@ from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL, implied
 from fieldgate.permissions.labels import short_label
-from fieldgate.permissions.sentences import describe_submissions
+from fieldgate.permissions.sentences import describe_submissions, isolate
 from fieldgate.permissions.submission_filters import PARTIALLY_GRANTABLE
 from fieldgate.web.formatting import Formatter
 from fieldgate.web.page_views import FormKey, FormState, Page, PageForm, PageView
@@ -306,10 +306,17 @@ def _explain_permission(record: Mapping[str, Any], asset_type: str, language: La
 
 
 def _rule_text(rule: Mapping[str, Any], language: Language) -> str:
+    why = " ".join(_team_text(each["name"], language) for each in rule.get("via", ())) or str(rule["why"])
     if "expires_at" not in rule:
-        return str(rule["why"])
+        return why
     end = Formatter(language).date(rule["expires_at"])
-    return f"{rule['why']} {translate(Message('Ends on {date}.', date=end), language)}"
+    return f"{why} {translate(Message('Ends on {date}.', date=end), language)}"
+
+
+def _team_text(name: str | None, language: Language) -> str:
+    if name is None:
+        return translate(Message("Comes from a team that you are not in."), language)
+    return translate(Message("Comes from the team {name}.", name=isolate(name)), language)
 
 
 PAGES: dict[str, PageView] = {

@@ -14,6 +14,7 @@ from fieldgate.web.page_views import Page
 from fieldgate.web.pages.sharing_people import (
     PERMISSION_ORDER,
     AssetAccess,
+    TeamNames,
     asset_uid,
     codename,
     sentence_name,
@@ -42,19 +43,25 @@ def history_entries(
     for (date, maker, act, holder), group in groupby(records, itemgetter("date", "by", "act", "user")):
         effects = list(group)
         source = next((sources.get(asset_uid(each["source"]), "") for each in effects if "source" in each), "")
-        sentence = history_sentence(username(maker), username(holder), act, effects, language)
+        teams = {username(holder): effects[0]["team__name"] or ""} if "team__name" in effects[0] else None
+        sentence = history_sentence(username(maker), username(holder), act, effects, language, teams)
         shown = [show_effect(each, language) for each in effects]
         entries.append({"date": date, "sentence": sentence, "effects": shown, "source": source})
     return entries
 
 
 def history_sentence(
-    maker: str, holder: str, act: str, effects: Iterable[Mapping[str, Any]], language: Language
+    maker: str,
+    holder: str,
+    act: str,
+    effects: Iterable[Mapping[str, Any]],
+    language: Language,
+    teams: TeamNames | None = None,
 ) -> str:
     """Say what was done: “amina gave omar “Edit form””. Implied permissions are named if nothing else changed."""
     records = list(effects)
     gained, lost = _labels(records, GAINED, language), _labels(records, LOST, language)
-    names = {"by": isolate(maker), "user": sentence_name(holder, language)}
+    names = {"by": isolate(maker), "user": sentence_name(holder, language, teams)}
     if maker == holder and lost and not gained and act == "remove_all":
         message = Message("{by} left.", **names)
     elif maker == holder and lost and not gained:

@@ -127,6 +127,29 @@ async def test_members_see_no_forms_for_admins(team: SharingTeam) -> None:
         assert f'href="{TEAMS}">My teams' in (await client.get(start_page)).text
 
 
+async def test_explanation_history_and_log_name_the_team(team: SharingTeam) -> None:
+    form_uid, uid = await team.create_asset(), await create_team(team, "owner", "ann")
+    await share(team, form_uid, uid, "change_asset", expires_at="2099-12-31")
+    client, sharing = await browser(team, "owner"), f"/api/v2/assets/{form_uid}/permission-assignments/"
+    why = text_of((await client.get(f"{sharing}explain/?user=ann&permission=view_asset")).text)
+    assert "Allowed: View form Comes from the team WASH. Ends on Dec 31, 2099." in why.replace(" :", ":")
+    for path in (f"{sharing}history/", f"/api/v2/assets/{form_uid}/history/"):
+        assert "owner gave WASH “Edit form”." in text_of((await client.get(path)).text)
+    log = text_of((await (await browser(team, "boss")).get("/api/v2/audit-logs/?limit=100")).text)
+    for sentence in (
+        "owner created the team WASH.",
+        "owner added ann to the team WASH.",
+        "owner gave WASH “Edit form”.",
+    ):
+        assert sentence in log
+    # Nobody outside of the team reads its name.
+    await team.request("owner", "PATCH", f"{TEAMS}{uid}/members/ann/", json={"role": "admin"})
+    await team.request("owner", "DELETE", f"{TEAMS}{uid}/members/owner/")
+    page = (await client.get(f"{sharing}explain/?user=ann&permission=view_asset")).text
+    assert "Comes from a team that you are not in." in text_of(page)
+    assert "WASH" not in page
+
+
 async def test_names_of_teams_are_escaped(team: SharingTeam) -> None:
     name = "<img src=x onerror=alert(1)>"
     uid, form_uid = await create_team(team, "owner", "ann", name=name), await team.create_asset()
