@@ -1,10 +1,12 @@
-"""Who can use my forms: people down, forms across, and removing people from several forms at once."""
+"""Who can use my forms: people and teams down, forms across, and removing people from several forms at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from fieldgate.accounts.tables import TEAM_PREFIX
+from fieldgate.assets.schemas import TEAMS_PATH
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.collation import collation_key
 from fieldgate.i18n.languages import Language
@@ -26,6 +28,7 @@ from fieldgate.web.pages.sharing_people import (
     PERMISSION_ORDER,
     PUBLIC_USERNAME,
     ShownEffect,
+    TeamNames,
     asset_uid,
     codename,
     display_name,
@@ -36,7 +39,7 @@ from fieldgate.web.pages.sharing_people import (
 REVIEW_PATH = "/api/v2/permission-assignments/"
 MAX_PEOPLE, MAX_FORMS = 50, 20  # in the table; more are shown as a list
 MAX_RECORDS = 1000
-FILTERS = ("user", "asset", "owner", "permission", "inherited", "expires_before", "not_seen_since", "ordering")
+FILTERS = ("user", "team", "asset", "owner", "permission", "inherited", "expires_before", "not_seen_since", "ordering")
 # A person who loses these has nothing left: all others imply one of them.
 EVERYTHING = ("view_asset", "add_submissions", "discover_asset")
 MARKS = {
@@ -62,7 +65,7 @@ class AccessCell(msgspec.Struct, frozen=True):
 
 
 class AccessRow(msgspec.Struct, frozen=True):
-    username: str
+    username: str  # of a team: `team:` and its uid
     name: str
     last_seen: str | None
     cells: list[AccessCell | None]
@@ -114,7 +117,23 @@ async def load_review(page: Page, api: InternalAPI) -> dict[str, Any]:
         "filters": filters,
         "table": table,
         "rows": [_list_row(each, page.language) for each in record["results"]],
+        "team_paths": _team_paths((everything or record)["results"]),
         "removals": None if changes is None else _show_removals(changes, table, page.language),
+    }
+
+
+def _holder(record: Mapping[str, Any]) -> str:
+    return username(record.get("user") or record["team"])
+
+
+def _team_names(records: Iterable[Mapping[str, Any]]) -> TeamNames:
+    return {_holder(each): each["team__name"] or "" for each in records if "team" in each}
+
+
+def _team_paths(records: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the pages of the teams that the caller can see."""
+    return {
+        each: f"{TEAMS_PATH}{each.removeprefix(TEAM_PREFIX)}/" for each, name in _team_names(records).items() if name
     }
 
 
@@ -123,29 +142,33 @@ def _label(permission: str, language: Language) -> str:
 
 
 def _list_row(record: Mapping[str, Any], language: Language) -> dict[str, Any]:
-    name = record["user__username"]
-    return {**record, "name": display_name(name, language), "what": _label(codename(record["permission"]), language)}
+    holder, what = _holder(record), _label(codename(record["permission"]), language)
+    return {**record, "holder": holder, "name": display_name(holder, language, _team_names([record])), "what": what}
 
 
 def _make_table(records: Sequence[Mapping[str, Any]], language: Language) -> AccessTable | None:
     """Return the table, or None if it would be too large."""
     forms = {each["asset__uid"]: each["asset__name"] for each in records}
-    seen = {each["user__username"]: each["last_seen"] for each in records}
+    seen, teams = {_holder(each): each["last_seen"] for each in records}, _team_names(records)
     if not records or len(forms) > MAX_FORMS or len(seen) > MAX_PEOPLE:
         return None
     cells: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for each in records:
-        cells.setdefault((each["user__username"], each["asset__uid"]), []).append(each)
+        cells.setdefault((_holder(each), each["asset__uid"]), []).append(each)
     columns = sorted(forms.items(), key=lambda item: (collation_key(item[1], language), item[0]))
-    names = sorted(seen, key=lambda name: (name == PUBLIC_USERNAME, collation_key(name, language)))
+    shown = {name: display_name(name, language, teams) for name in seen}
+
+    def order(name: str) -> tuple[Any, ...]:  # teams, people, the public
+        return name == PUBLIC_USERNAME, name not in teams, collation_key(shown[name], language), name
+
     people = [
         AccessRow(
             name,
-            display_name(name, language),
+            shown[name],
             seen[name],
             [_make_cell(cells.get((name, uid), ()), language) for uid, _ in columns],
         )
-        for name in names
+        for name in sorted(seen, key=order)
     ]
     used = {codename(each["permission"]) for each in records}
     legend = [(MARKS[each], _label(each, language)) for each in PERMISSION_ORDER if each in used]
@@ -164,12 +187,13 @@ def _make_cell(records: Sequence[Mapping[str, Any]], language: Language) -> Acce
 
 def _show_removals(record: Mapping[str, Any], table: AccessTable | None, language: Language) -> list[ShownRemoval]:
     names = dict(table.forms) if table is not None else {}
+    people = {each.username: each.name for each in table.people} if table is not None else {}
     grouped: dict[tuple[str, str], list[ShownEffect]] = {}
     for each in record["effects"]:
         key = username(each["user"]), asset_uid(each["asset"])
         grouped.setdefault(key, []).append(show_effect(each, language))
     return [
-        ShownRemoval(display_name(name, language), names.get(uid, uid), effects)
+        ShownRemoval(people.get(name) or display_name(name, language), names.get(uid, uid), effects)
         for (name, uid), effects in grouped.items()
     ]
 
@@ -179,7 +203,7 @@ async def remove(form: SubmittedForm, api: InternalAPI) -> FormResult:
     people, forms = form.get_all("users"), form.get_all("assets")
     if not people or not forms:
         return FormErrors(
-            {"": [translate(Message("Choose at least one person and one form in the table."), form.language)]}
+            {"": [translate(Message("Choose at least one person or team and one form in the table."), form.language)]}
         )
     is_preview = form.get("do") != "remove"
     body = {"assets": [*forms], "users": [*people], "permissions": EVERYTHING}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.assets.sharing.sharing_team import PUBLIC, SharingTeam
+from tests.assets.sharing.test_teams import create_team, share
 from tests.conftest import StartService
 from tests.web.page_client import PageClient, visible_text
 
@@ -121,3 +122,24 @@ async def test_page_of_a_user_says_what_disabling_ends(team: SharingTeam) -> Non
     assert "What this person can use" not in visible_text(
         (await (await browser(team, "bob")).get("/api/v2/users/ann/")).text
     )
+
+
+async def test_teams_are_listed_among_people(team: SharingTeam) -> None:
+    uid, wash = await team.create_asset(), await create_team(team, "owner", "ann", "bob")
+    await create_team(team, "manager", name="Hidden")
+    await team.grant(uid, "manager", "manage_asset")
+    await share(team, uid, wash, "view_asset")
+    await share(team, uid, "Hidden", "change_asset", by="manager")
+    client = await browser(team, "owner")
+    page = (await client.get(PATH)).text
+    shown = [(row[0], row[1]) for row in cells(page)[1:]]
+    assert shown == [("A team that you are not in", "✎"), ("WASH Team", "○"), ("manager", "★")]
+    assert f'<a href="/api/v2/teams/{wash}/"><bdi>WASH</bdi></a>' in page
+    assert "Hidden" not in page
+    assert [row[0] for row in cells((await client.get(f"{PATH}?team=wash")).text)[1:]] == ["WASH Team"]
+    assert [row[:2] for row in cells((await client.get(f"{PATH}?user=ann")).text)[1:]] == [["ann", "○"]]
+    fields: dict[str, Any] = {"users": [f"team:{wash}"], "assets": [uid]}
+    preview = visible_text((await client.submit(PATH, "remove", fields)).text)
+    assert "WASH · Visit − Loses: View form" in preview
+    await client.submit_and_follow(PATH, "remove", {**fields, "do": "remove"})
+    assert await team.permissions_of(uid, "ann") == set()
