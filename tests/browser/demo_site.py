@@ -18,6 +18,7 @@ from tests.processes import TIMEOUT_SECONDS, ServerProcess, run_command
 ANONYMOUS, USER, COLLEAGUE, SUPERUSER = "anonymous", "user", "colleague", "superuser"
 USERNAMES = {USER: "amina", COLLEAGUE: "omar", SUPERUSER: "sara"}
 FIRST_NAMES = {USER: "Amina", COLLEAGUE: "Omar", SUPERUSER: "Sara"}
+MEMBER = "lucia"  # invited, and in a team
 EVENT_PATH = "/api/v2/event/"
 WORKBOOK_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
@@ -31,6 +32,7 @@ class DemoTexts:
     form: str = "Household assessment, Sennar"
     other_form: str = "Water points"
     collection: str = "Sennar 2026"
+    team: str = "WASH, Sennar"
     filename: str = "household sennar.xlsx"
     event: str = "Kenya: Flood, May 2026"
     summary: str = "<p>Heavy rain since <b>Monday</b>.</p><ul><li>Roads are closed</li><li>Schools too</li></ul>"
@@ -134,9 +136,10 @@ def serve_demo_site(data: Path, texts: DemoTexts | None = None) -> Iterator[Demo
         for role in (SUPERUSER, USER, COLLEAGUE):
             create = site.create_superuser if role == SUPERUSER else site.create_user
             site.tokens[role] = create(USERNAMES[role], site.texts.first_name or FIRST_NAMES[role])
-        site.paths["invitation"] = httpx.URL(site.add_user(username="lucia")["invitation"]["url"]).path
+        site.paths["invitation"] = httpx.URL(site.add_user(username=MEMBER)["invitation"]["url"]).path
         _create_forms(site)
         _create_imports(site)
+        _create_team(site)
         _share(site)
         _create_events(site)
         yield site
@@ -188,6 +191,13 @@ def _create_imports(site: DemoSite) -> None:
     site.paths["import_of_existing_form"] = httpx.URL(again["url"]).path
 
 
+def _create_team(site: DemoSite) -> None:
+    body = {"name": site.texts.team, "description": site.texts.label[:200]}
+    uid = site.send(USER, "POST", "/api/v2/teams/", json=body)["uid"]
+    site.paths["team"], site.paths["team_uid"] = f"/api/v2/teams/{uid}/", uid
+    site.send(USER, "POST", f"/api/v2/teams/{uid}/members/", json={"users": [USERNAMES[COLLEAGUE], MEMBER]})
+
+
 def _share(site: DemoSite) -> None:
     assignments = site.paths["form"] + "permission-assignments/"
     partial = [{"url": "view_submissions", "filters": [{"_submitted_by": {"$in": [USERNAMES[USER]]}}]}]
@@ -195,6 +205,7 @@ def _share(site: DemoSite) -> None:
         {"user": USERNAMES[COLLEAGUE], "permission": "change_asset"},
         {"user": USERNAMES[SUPERUSER], "permission": "partial_submissions", "partial_permissions": partial},
         {"user": "AnonymousUser", "permission": "view_asset"},
+        {"team": site.paths["team_uid"], "permission": "view_submissions"},
     ):
         created = site.send(USER, "POST", assignments, json=body)
         site.paths.setdefault("assignment", httpx.URL(created["url"]).path)
