@@ -18,7 +18,7 @@ ASSETS = "/api/v2/assets/"
 ASSIGNMENTS = f"{ASSETS}{{}}/permission-assignments/"
 TIMEOUT_SECONDS = 300
 COMPARED_LINES = 4  # of the requests that vary
-MAX_DIFFERENCE = 0.05  # of the bytes of a response: links have other ports, created records other ids
+MAX_DIFFERENCE = 0.2  # of the bytes of a response: ports and ids differ, and an older baseline lacks newer keys
 
 
 @dataclass(frozen=True, kw_only=True)
