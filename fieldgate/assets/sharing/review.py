@@ -184,15 +184,15 @@ def _through_teams(held: CTE, person: ScalarSelect[Any]) -> Select[Any]:
         full.c.permission.in_(ON_ALL_SUBMISSIONS),
         or_(full.c.user_id == person, ~_is_overruled(full.c.asset_id, person, full.c.permission)),
     )
-    group = {"partition_by": [held.c.asset_id, held.c.permission]}
-    all_end = func.count().over(**group) == func.count(held.c.expires_at).over(**group)
-    last_end = type_coerce(func.max(held.c.expires_at).over(**group), Timestamp)
+    group = [held.c.asset_id, held.c.permission]
+    all_end = func.count().over(partition_by=group) == func.count(held.c.expires_at).over(partition_by=group)
+    last_end = type_coerce(func.max(held.c.expires_at).over(partition_by=group), Timestamp)
     columns = {each.name: each for each in held.c} | {
         "user_id": person,
         "expires_at": case((all_end, last_end)),
         "is_inherited": true(),
         "via_id": held.c.user_id,
-        "place": func.row_number().over(**group, order_by=held.c.user_id),
+        "place": func.row_number().over(partition_by=group, order_by=held.c.user_id),
     }
     passed = (
         select(*(column.label(name) for name, column in columns.items()))
