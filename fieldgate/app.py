@@ -80,13 +80,12 @@ from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import Operation
 from fieldgate.http.request.hosts import HostPolicy
 from fieldgate.http.request.rate_limits import RateLimiter
-from fieldgate.http.request.request_body import BodyDrainer, BodyReader
+from fieldgate.http.request.request_body import BodyDrainer
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import strict_transport_security
 from fieldgate.imports import annotated_routes, asset_warning_routes
 from fieldgate.imports import routes as import_routes
-from fieldgate.imports.annotated_routes import WorkbookAnnotator
 from fieldgate.imports.content_checker import SandboxContentChecker
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
 from fieldgate.imports.sandbox.request_sandbox import RequestSandbox
@@ -217,7 +216,7 @@ def build_app(
         AssetWriter(database, data_versions, authorizer, content_checker, quota),
         VersionRestorer(database, data_versions, quota), Deployments(database, data_versions),
         trash,
-        fetcher or URLFetcher(settings.import_hosts), WorkbookAnnotator(sandbox),
+        fetcher or URLFetcher(settings.import_hosts), sandbox,
         reference, event_store, events,
         EventExporter(events),
         openapi or OpenAPIDocument(all_operations),
@@ -229,7 +228,6 @@ def build_app(
         cors=Cors(settings),
         https_headers=strict_transport_security(settings.hsts_max_age),
         body_drainer=BodyDrainer(settings.max_upload),
-        body_reader=BodyReader(settings, overload),
         authenticator=authenticator,
         rate_limiter=RateLimiter(settings, request_metrics),
         overload=overload,

@@ -31,7 +31,6 @@ from fieldgate.http.request.rate_limits import CONDITIONAL_SHARE, RateLimiter
 from fieldgate.http.request.request_body import (
     CONNECTION_CLOSE,
     BodyDrainer,
-    BodyReader,
     BodyStream,
     IncomingBody,
     Receive,
@@ -89,7 +88,6 @@ class AppContext(msgspec.Struct, frozen=True):
     # Headers of responses to requests over https.
     https_headers: Sequence[Header]
     body_drainer: BodyDrainer
-    body_reader: BodyReader
     authenticator: Authenticator
     rate_limiter: RateLimiter
     overload: Overload
@@ -476,7 +474,8 @@ class Endpoint:
     def _open_body(self, request: Request) -> IncomingBody:
         if request.body is None:
             caller = caller_key(request.caller, request.client.address)
-            request.body = self._app_context.body_reader.open(request.receive, request.headers, caller)
+            app = self._app_context
+            request.body = IncomingBody(request.receive, request.headers, app.settings.spool, app.overload, caller)
         return request.body
 
     async def _call_handler(self, operation: Operation, context: HandlerContext) -> Any:

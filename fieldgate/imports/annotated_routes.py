@@ -1,6 +1,6 @@
 """`/api/v2/imports/{uid}/annotated.xlsx`: the imported file with its problems marked, to correct it."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -29,25 +29,6 @@ CANNOT_BE_MARKED = Message("The file cannot be marked: it is too large, or damag
 MORE_ISSUES = "more"  # the code of the number of those that are not listed
 
 routes = Routes(tag=TAG)
-
-
-class WorkbookAnnotator:
-    def __init__(self, sandbox: RequestSandbox) -> None:
-        self._sandbox = sandbox
-
-    async def annotate(
-        self, user_id: int, load_file: Callable[[], Awaitable[bytes]], comments: list[IssueComment]
-    ) -> bytes:
-        """Return an xlsx file. The file is loaded last, so that few are in memory."""
-        try:
-            async with self._sandbox.slot(user_id):
-                annotate = partial(runner.annotate_in_sandbox, await load_file(), comments)
-                return await self._sandbox.run(annotate)
-        except FormRejected as rejection:
-            raise NotFound(rejection.error) from None
-        except runner.SandboxFailure as failure:
-            problem = problem_of(failure, "a workbook could not be marked", TOO_SLOW)
-            raise problem or NotFound(CANNOT_BE_MARKED) from None
 
 
 def issue_comments(messages: Mapping[str, Any], language: Language) -> list[IssueComment]:
@@ -82,7 +63,7 @@ _CHUNK_BYTES = 256 * 1024
     schema={"type": "string", "format": "binary"},
 )
 async def import_annotated_workbook(
-    uid: str, caller: Caller, language: Language, store: ImportStore, annotator: WorkbookAnnotator
+    uid: str, caller: Caller, language: Language, store: ImportStore, sandbox: RequestSandbox
 ) -> Response:
     row = None if caller.id is None else await store.get_for_user(caller.id, uid)
     if row is None or caller.id is None:
@@ -90,24 +71,26 @@ async def import_annotated_workbook(
     comments = issue_comments(localize_messages(language, msgspec.json.decode(row.messages)), language)
     if not comments:
         raise NotFound(NOTHING_TO_MARK)
-    user_id = caller.id
-
-    async def load_file() -> bytes:
-        data = await store.get_file_for_user(user_id, uid)
-        if data is None:  # deleted meanwhile
-            raise import_not_found(uid)
-        return data
-
-    data = await annotator.annotate(user_id, load_file, comments)
+    try:
+        async with sandbox.slot(caller.id):
+            data = await store.get_file_for_user(caller.id, uid)  # as late as this, so that few are in memory
+            if data is None:  # deleted meanwhile
+                raise import_not_found(uid)
+            marked = await sandbox.run(partial(runner.annotate_in_sandbox, data, comments))
+    except FormRejected as rejection:
+        raise NotFound(rejection.error) from None
+    except runner.SandboxFailure as failure:
+        problem = problem_of(failure, "a workbook could not be marked", TOO_SLOW)
+        raise problem or NotFound(CANNOT_BE_MARKED) from None
     headers: list[Header] = [
         (b"content-type", MEDIA_TYPES[XLSX_SUFFIX].encode()),
         attachment(strip_extension(row.filename) + MARKED, XLSX_SUFFIX, fallback=uid),
-        (b"content-length", str(len(data)).encode()),
+        (b"content-length", str(len(marked)).encode()),
         API_CSP,
         PRIVATE_NO_CACHE,
     ]
     # A stream is not compressed. Workbooks are compressed already.
-    return Response(200, headers, stream=_chunks(data))
+    return Response(200, headers, stream=_chunks(marked))
 
 
 async def _chunks(data: bytes) -> AsyncGenerator[bytes, None]:

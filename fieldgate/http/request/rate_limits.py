@@ -14,6 +14,7 @@ Each process counts by itself: N processes admit N times the quota.
 
 import math
 from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
 from time import monotonic
 from typing import Protocol
 
@@ -134,16 +135,14 @@ class RateLimiter:
             meter(_ADDRESS_READS, settings.address_read_rate),
         )
         self._failures = meter(_FAILURES, settings.address_write_rate)
-        self._networks: dict[str, str | None] = {}
+        # Of an address; None if it is exempt.
+        self._network = lru_cache(MAX_KNOWN_ADDRESSES)(self._find_network)
         # Hashes of credentials that were valid: those who share an address with somebody who guesses are not refused.
         self._valid_credentials = BoundedCache[int, bool](MAX_KNOWN_CREDENTIALS)
 
     def admit(self, user_id: int | None, address: str, method: str, cost: float) -> Sequence[Header]:
         """Count a request and return header fields about the quota. Raise `RateLimited`."""
-        try:
-            network = self._networks[address]
-        except KeyError:
-            network = self._add_network(address)
+        network = self._network(address)
         if network is None:
             return ()
         meters = self._user_meters if user_id is not None else self._address_meters
@@ -159,14 +158,14 @@ class RateLimiter:
     def charge(self, user_id: int | None, address: str, method: str, cost: float) -> None:
         """Count the rest of the cost of a request that was admitted."""
         meters = self._user_meters if user_id is not None else self._address_meters
-        network, meter = self._networks.get(address), meters[method in READ_METHODS]
+        network, meter = self._network(address), meters[method in READ_METHODS]
         if network is not None and meter is not None:
             meter.charge(network if user_id is None else user_id, cost)
 
     def check_credentials(self, address: str, credentials: bytes) -> None:
         """Raise `RateLimited` if too many credentials from the address were not valid."""
         meter = self._failures
-        network = self._networks[address] if address in self._networks else self._add_network(address)
+        network = self._network(address)
         if meter is None or network is None:
             return
         level = meter.level(network) + meter.interval
@@ -182,13 +181,9 @@ class RateLimiter:
                 self._valid_credentials.put(key, True)
             return
         self._valid_credentials.discard(hash(credentials))
-        network = self._networks.get(address)
+        network = self._network(address)
         if self._failures is not None and network is not None:
             self._failures.charge(network, 1)
 
-    def _add_network(self, address: str) -> str | None:
-        if len(self._networks) >= MAX_KNOWN_ADDRESSES:
-            self._networks.clear()
-        network = None if is_in_networks(address, self._exempt) else network_of(address)
-        self._networks[address] = network
-        return network
+    def _find_network(self, address: str) -> str | None:
+        return None if is_in_networks(address, self._exempt) else network_of(address)

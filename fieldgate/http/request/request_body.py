@@ -32,7 +32,6 @@ from fieldgate.http.request.body_parsing import (
 )
 from fieldgate.i18n.messages import Message
 from fieldgate.overload import NoProgress, Overload, run_in_thread_if
-from fieldgate.settings import Settings
 
 PARSE_IN_THREAD_THRESHOLD_BYTES = 1024 * 1024  # parsing takes milliseconds from here on
 MAX_BYTES_IN_MEMORY = 64 * 1024  # more of a file is written to disk
@@ -101,15 +100,6 @@ class Part(NamedTuple):
         if self.filename is None:
             return self.content.read().decode()
         return UploadedFile(self.filename, self.content.file)
-
-
-class BodyReader:
-    def __init__(self, settings: Settings, overload: Overload) -> None:
-        self.overload = overload
-        self.spool = settings.spool
-
-    def open(self, receive: Receive, headers: Mapping[bytes, bytes], caller: Hashable) -> "IncomingBody":
-        return IncomingBody(receive, headers, self.spool, self.overload, caller)
 
 
 class IncomingBody:

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from fieldgate.errors import BadRequest, PayloadTooLarge, ServiceUnavailable
 from fieldgate.http.request.body_parsing import BodyLimit, UploadedFile
-from fieldgate.http.request.request_body import BodyReader, IncomingBody, Receive
+from fieldgate.http.request.request_body import IncomingBody, Receive
 from fieldgate.overload import Overload
-from fieldgate.settings import Settings
 from tests.conftest import Service, StartService
 from tests.imports.workbooks import xlsx
 
@@ -46,8 +45,13 @@ def receiver(body: bytes, step: int, is_cut: bool = False) -> Receive:
     return receive
 
 
+class Reader(NamedTuple):
+    spool: str
+    overload: Overload
+
+
 def open_body(
-    reader: BodyReader,
+    reader: Reader,
     body: bytes,
     *,
     content_type: str = "multipart/form-data; boundary=b",
@@ -58,25 +62,25 @@ def open_body(
     headers = {b"content-type": content_type.encode()}
     if is_declared:
         headers[b"content-length"] = str(len(body)).encode()
-    return reader.open(receiver(body, step, is_cut), headers, "amina")
+    return IncomingBody(receiver(body, step, is_cut), headers, reader.spool, reader.overload, "amina")
 
 
-def new_reader(max_bytes: int = 128 * MIB, spool: str = "") -> BodyReader:
-    return BodyReader(Settings(spool=spool), Overload(10, max_bytes))
+def new_reader(max_bytes: int = 128 * MIB, spool: str = "") -> Reader:
+    return Reader(spool, Overload(10, max_bytes))
 
 
-def is_free(reader: BodyReader) -> bool:
+def is_free(reader: Reader) -> bool:
     return not reader.overload.uploads._held and not reader.overload.loaded_bodies._held
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> BodyReader:
+def reader(tmp_path: Path) -> Reader:
     return new_reader(spool=str(tmp_path))
 
 
 @pytest.mark.parametrize("is_declared", [True, False])
 @pytest.mark.parametrize("size", [10, 65_000, 300_000, 3 * MIB])
-async def test_file_is_parsed_as_it_arrives(reader: BodyReader, tmp_path: Path, size: int, is_declared: bool) -> None:
+async def test_file_is_parsed_as_it_arrives(reader: Reader, tmp_path: Path, size: int, is_declared: bool) -> None:
     content = os.urandom(size)
     body = multipart(content, name="Visit é", library="true")
     incoming = open_body(reader, body, is_declared=is_declared)
@@ -105,7 +109,7 @@ def test_pieces_of_any_size_give_the_same_fields(content: bytes, step: int) -> N
         assert asyncio.run(read()) == ("x", content)
 
 
-async def test_form_can_have_several_files_of_a_name(reader: BodyReader) -> None:
+async def test_form_can_have_several_files_of_a_name(reader: Reader) -> None:
     one = multipart(os.urandom(100_000)).removesuffix(b"--\r\n")
     both = one + b"\r\n" + multipart(os.urandom(200_000)).removeprefix(b"--b\r\n")
     incoming = open_body(reader, both)
@@ -114,7 +118,7 @@ async def test_form_can_have_several_files_of_a_name(reader: BodyReader) -> None
     await incoming.close()
 
 
-async def test_json_is_read_from_disk(reader: BodyReader) -> None:
+async def test_json_is_read_from_disk(reader: Reader) -> None:
     text = base64.b64encode(os.urandom(MIB)).decode()
     body = json.dumps({"base64Encoded": text}).encode()
     incoming = open_body(reader, body, content_type="application/json")
@@ -125,7 +129,7 @@ async def test_json_is_read_from_disk(reader: BodyReader) -> None:
 
 
 @pytest.mark.parametrize("is_declared", [True, False])
-async def test_too_large_body_is_refused(reader: BodyReader, is_declared: bool) -> None:
+async def test_too_large_body_is_refused(reader: Reader, is_declared: bool) -> None:
     incoming = open_body(reader, multipart(bytes(2 * MIB)), is_declared=is_declared)
     with pytest.raises(PayloadTooLarge):
         await incoming.read_fields(BodyLimit(file_limit=MIB))
@@ -134,14 +138,14 @@ async def test_too_large_body_is_refused(reader: BodyReader, is_declared: bool) 
 
 
 @pytest.mark.parametrize("body", [b"--b\r\n" + bytes(100_000), multipart(bytes(100_000))[:-10]])
-async def test_malformed_multipart_is_a_bad_request(reader: BodyReader, body: bytes) -> None:
+async def test_malformed_multipart_is_a_bad_request(reader: Reader, body: bytes) -> None:
     incoming = open_body(reader, body)
     with pytest.raises(BadRequest, match="multipart"):
         await incoming.read_fields(LIMIT)
     await incoming.close()
 
 
-async def test_disconnected_client_frees_what_it_reserved(reader: BodyReader) -> None:
+async def test_disconnected_client_frees_what_it_reserved(reader: Reader) -> None:
     incoming = open_body(reader, multipart(bytes(MIB)), is_cut=True)
     with pytest.raises(BadRequest, match="ended"):
         await incoming.read_fields(LIMIT)
@@ -153,7 +157,7 @@ def open_full_device(**_: object) -> IO[bytes]:
     return Path("/dev/full").open("r+b")
 
 
-async def test_full_disk_is_503(reader: BodyReader, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_full_disk_is_503(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.TemporaryFile", open_full_device)
     incoming = open_body(reader, multipart(bytes(MIB)))
     with pytest.raises(ServiceUnavailable, match="no space"):
