@@ -13,6 +13,7 @@ from functools import reduce
 from operator import and_
 from typing import Any, NamedTuple
 
+import msgspec
 from pyroaring import BitMap
 
 from fieldgate.events.facets import COUNTRY, NO_FIGURES, VISIBILITY, EventFigures
@@ -43,33 +44,22 @@ class IndexRow(NamedTuple):
         return EventFigures(*self[5:])
 
 
-class Index:
-    def __init__(
-        self,
-        ids: Int64Array,
-        starts: Int64Array,
-        created: Int64Array,
-        updated: Int64Array,
-        facet_sets: Mapping[str, BitMap],
-        live_positions: BitMap,
-        by_id: "IdLookup",
-        figures: FigureColumns,
-    ) -> None:
-        self.ids = ids  # by position, as are the next three
-        self.starts = starts
-        self.created = created
-        self.updated = updated
-        self.facet_sets = facet_sets  # by facet word
-        self.live_positions = live_positions  # not deleted
-        self._by_id = by_id
-        self.figures = figures  # by position
+class Index(msgspec.Struct, frozen=True, eq=False):
+    ids: Int64Array  # by position, as are the next three
+    starts: Int64Array
+    created: Int64Array
+    updated: Int64Array
+    facet_sets: Mapping[str, BitMap]  # by facet word
+    live_positions: BitMap  # not deleted
+    by_id: "IdLookup"
+    figures: FigureColumns  # by position
 
     def __len__(self) -> int:
         return len(self.live_positions)
 
     def position(self, id_: int) -> int | None:
         """The position of an event."""
-        return self._by_id.position(id_)
+        return self.by_id.position(id_)
 
     # Bitmaps of positions. Callers must not change them.
 
@@ -93,7 +83,7 @@ class Index:
 
     def positions(self, ids: Int64Array) -> Int64Array:
         """The positions of these ids; `NOT_FOUND` for ids that are not in the index."""
-        return int_arrays.find_positions(self._by_id.ids, self._by_id.positions, ids)
+        return int_arrays.find_positions(self.by_id.ids, self.by_id.positions, ids)
 
     def started_between(self, low: int, high: int) -> BitMap:
         """The events with a start date in [low, high]."""
@@ -149,7 +139,7 @@ class Index:
             updated,
             sets,
             live,
-            IdLookup.from_ids(self.ids, live) if left else self._by_id,
+            IdLookup.from_ids(self.ids, live) if left else self.by_id,
             self.figures.with_changes(figures),
         )
 
@@ -178,12 +168,11 @@ class Index:
         return Index(ids, starts, created, updated, sets, live, IdLookup.from_ids(ids, live), figures)
 
 
-class IdLookup:
+class IdLookup(msgspec.Struct, frozen=True, eq=False):
     """The ids that are not deleted, sorted, with their positions. A deleted event may come back at another position."""
 
-    def __init__(self, ids: Int64Array, positions: UInt32Array) -> None:
-        self.ids = ids
-        self.positions = positions
+    ids: Int64Array
+    positions: UInt32Array
 
     @classmethod
     def from_ids(cls, ids: Int64Array, live_positions: BitMap) -> "IdLookup":

@@ -74,29 +74,19 @@ class SheetRow:
         return None if cell is None else cell.text
 
 
-class SheetTable:
+class SheetTable(msgspec.Struct, eq=False):
     """Blank rows are kept, so that rows can be counted, but many of them end the sheet.
 
     `headerless_row` is the first with a value without a header, `ignored_row` the first filled row after the end.
     """
 
-    def __init__(
-        self,
-        kind: str,
-        sheet_name: str,
-        header_row: int,
-        columns: list[SheetColumn],
-        rows: list[SheetRow],
-        headerless_row: int | None,
-        ignored_row: int | None = None,
-    ) -> None:
-        self.kind = kind
-        self.sheet_name = sheet_name
-        self.header_row = header_row
-        self.columns = columns
-        self.rows = rows
-        self.headerless_row = headerless_row
-        self.ignored_row = ignored_row
+    kind: str
+    sheet_name: str
+    header_row: int
+    columns: list[SheetColumn]
+    rows: list[SheetRow]
+    headerless_row: int | None
+    ignored_row: int | None = None
 
     @classmethod
     def from_sheet(cls, kind: str, sheet: Sheet) -> "SheetTable":
@@ -115,9 +105,7 @@ class SheetTable:
 
     def with_rows(self, rows: list[SheetRow]) -> "SheetTable":
         """The same sheet with other rows."""
-        return SheetTable(
-            self.kind, self.sheet_name, self.header_row, self.columns, rows, self.headerless_row, self.ignored_row
-        )
+        return msgspec.structs.replace(self, rows=rows)
 
     def filled_rows(self) -> Iterator[SheetRow]:
         return (row for row in self.rows if row.cells)
