@@ -1,4 +1,4 @@
-"""All about one user as a ZIP: profile, tokens without secrets, forms as workbooks, assignments, entries of the log.
+"""All about one user as a ZIP: profile, tokens without secrets, forms as workbooks, assignments, teams, the log.
 
 It is written to a temporary file and sent from there. Memory holds one batch of rows, or one form.
 """
@@ -9,10 +9,10 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import IO, Any
 
 import msgspec
-from sqlalchemy import JSON, Boolean, Select, select
+from sqlalchemy import JSON, Boolean, ColumnElement, Select, case, literal, select
 
 from fieldgate.accounts.store import IssuedBy
-from fieldgate.accounts.tables import tokens, users
+from fieldgate.accounts.tables import TEAM_PREFIX, team_members, teams, tokens, users, with_teams_of
 from fieldgate.assets.routes.form_files import FormFiles
 from fieldgate.assets.tables import COLLECTION, assets, assignments, has_not_ended, is_live
 from fieldgate.assets.workbook_downloads import XLS_SUFFIX
@@ -75,7 +75,7 @@ def _queries(user_id: int) -> Mapping[str, Select[Any]]:
         assets.c.uid.label("asset"),
         assets.c.name.label("asset_name"),
         owners.c.username.label("owner"),
-        holders.c.username.label("user"),
+        _hide_team(user_id, holders.c.id, holders.c.username, holders.c.uid).label("user"),
         assignments.c.permission,
         assignments.c.is_denied,
         assignments.c.filters,
@@ -103,19 +103,38 @@ def _queries(user_id: int) -> Mapping[str, Select[Any]]:
     is_session = tokens.c.issued_by == IssuedBy.SESSION.value
     profile = [column for column in users.c if column.name not in ("id", "username_key", "password_hash", "is_demo")]
     not_logged = ("id", "user_id", "subject_id", "owner_id", "effect_count", "minute_key")
-    logged = [column for column in log.c if column.name not in not_logged]
+    subject = _hide_team(user_id, log.c.subject_id, log.c.subject_name, log.c.subject_uid).label("subject_name")
+    logged = [subject if each is log.c.subject_name else each for each in log.c if each.name not in not_logged]
     own_entries = select(*logged).where(log.c.user_id == user_id).order_by(log.c.id)
+    denials = assignments.alias()
+    denied = select(denials.c.asset_id).where(
+        denials.c.user_id == user_id, denials.c.permission == "view_asset", denials.c.is_denied
+    )
+    is_denied = assignments.c.asset_id.in_(denied)
+    memberships = (
+        select(users.c.uid, teams.c.name, teams.c.description, team_members.c.role, team_members.c.joined_at)
+        .join_from(team_members, teams, teams.c.id == team_members.c.team_id)
+        .join(users, users.c.id == teams.c.id)
+        .where(team_members.c.user_id == user_id)
+    )
     return {
         "profile.json": select(*profile).where(users.c.id == user_id),
         "tokens.json": all_tokens.where(~is_session),
         "sessions.json": all_tokens.where(is_session),
         # A denial would show the name of a form that the user cannot see.
         "assignments-received.json": all_assignments.where(
-            assignments.c.user_id == user_id, assignments.c.is_denied.is_(False)
+            assignments.c.user_id.in_(with_teams_of(user_id)), assignments.c.is_denied.is_(False), ~is_denied
         ),
         "assignments-given.json": all_assignments.where(assets.c.owner_id == user_id),
+        "teams.json": memberships.order_by(teams.c.id),
         "log.json": own_entries,
     }
+
+
+def _hide_team(user_id: int, holder_id: Any, name: Any, uid: Any) -> ColumnElement[str]:
+    """The name of a user or team. A team that the user is not in is named by its uid."""
+    is_known = holder_id.in_(select(team_members.c.team_id).where(team_members.c.user_id == user_id))
+    return case((name.startswith(TEAM_PREFIX) & ~is_known, literal(TEAM_PREFIX) + uid), else_=name)
 
 
 async def _write_rows(archive: zipfile.ZipFile, name: str, state: Snapshot, query: Select[Any]) -> None:

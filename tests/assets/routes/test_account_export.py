@@ -59,6 +59,29 @@ async def scene(start: StartService, database_url: str) -> AsyncIterator[ExportW
         yield scene
 
 
+async def test_teams_and_what_comes_through_them(scene: ExportWorld) -> None:
+    """Not the names of teams that the user is not in, although a manager gave one of them access."""
+    world = scene.world
+    own, other, denied = [await world.create_asset(each) for each in (scene.amina, scene.bob, scene.bob)]
+    mine, hidden = await world.create_team(scene.bob, scene.amina), await world.create_team(scene.bob)
+    for asset in (other, denied):
+        await world.grant(mine, asset, "view_asset")
+    await world.revoke(scene.amina, denied, "view_asset")
+    await world.grant(scene.bob, own, "manage_asset")
+    for by, permission in ((scene.bob, "view_asset"), (scene.amina, "change_asset")):
+        body, path = {"team": hidden.uid, "permission": permission}, f"{own.path}permission-assignments/"
+        assert (await scene.service.client.post(path, json=body, headers=by.headers)).status_code == 201
+    archive = await scene.export()
+    [membership] = read(archive, "teams.json")
+    assert (membership["uid"], membership["name"], membership["role"]) == (mine.uid, "Team 0", "member")
+    received = [(each["asset"], each["user"]) for each in read(archive, "assignments-received.json")]
+    assert received == [(other.uid, "team:Team 0")]
+    assert {each["user"] for each in read(archive, "assignments-given.json")} == {"bob", f"team:{hidden.uid}"}
+    [entry] = [each for each in read(archive, "log.json") if each["subject_name"]]
+    assert entry["subject_name"] == f"team:{hidden.uid}"
+    assert not any(b"Team 1" in archive.read(name) for name in archive.namelist())
+
+
 def read(archive: zipfile.ZipFile, name: str) -> Any:
     return msgspec.json.decode(archive.read(name))
 
