@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fieldgate.assets.sharing import grants
 from tests.assets.sharing.sharing_team import PUBLIC, SharingTeam
 from tests.assets.sharing.test_teams import create_team
 from tests.assets.sharing.test_teams import share as share_with_team
@@ -354,6 +355,17 @@ async def test_teams_that_the_viewer_is_not_in_have_no_name(team: SharingTeam) -
     assert "Hidden" not in "".join([*pages, done.text])
     # Who only views the asset sees own teams.
     assert list(people((await (await browser(team, "viewer")).get(page_path(uid))).text)) == ["owner", "viewer"]
+
+
+async def test_members_that_are_too_many_are_not_listed(team: SharingTeam, monkeypatch: pytest.MonkeyPatch) -> None:
+    uid, _ = await team.create_asset(), await create_team(team, "owner", "ann", "bob")
+    await share_with_team(team, uid, "WASH", "view_asset")
+    client = await browser(team, "owner")
+    monkeypatch.setattr(grants, "MAX_WITH_MEMBERS", 1)
+    page = text_of((await client.get(page_path(uid))).text)
+    assert "Owned by you. Share" in page
+    assert "People with access through a team only are not listed here, because they are too many." in page
+    assert "Team of 3 people ann bob owner" in page
 
 
 async def test_copied_and_uploaded_changes_name_teams(team: SharingTeam) -> None:
