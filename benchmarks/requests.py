@@ -100,8 +100,8 @@ def check_responses(request: Request, ours: Server, others: Iterable[Server]) ->
 
 
 def _counts(response: Response) -> tuple[int, ...]:
-    """The numbers of records of a list and of its page, or of fields of a record."""
+    """The numbers of records of a list and of its page."""
     if not response.body.startswith((b"{", b"[")):
         return (response.body.count(b"\n"),)  # of CSV
     content = json.loads(response.body)
-    return (content["count"], len(content["results"])) if "results" in content else (len(content),)
+    return (content["count"], len(content["results"])) if "results" in content else (1,)
