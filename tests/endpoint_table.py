@@ -14,13 +14,14 @@ _TABLE = re.compile(r"(?<=<!-- endpoints: begin -->\n).*?(?=<!-- endpoints: end 
 
 def with_endpoints(document: str) -> str:
     """Return the document with the table as it should be."""
-    titles: dict[str, list[str]] = {}
+    titles: dict[str, str] = {}
+    methods: dict[str, list[str]] = {}
     for operation in operations():
         if operation.description.in_schema:
-            title = f"{operation.route.method}: {operation.description.title.text}"
-            titles.setdefault(operation.route.path, []).append(title)
-    rows = "".join(f"| `{path}` | {', '.join(cells)} |\n" for path, cells in titles.items())
-    return _TABLE.sub(lambda _: f"| path | operations |\n|---|---|\n{rows}", document)
+            titles.setdefault(operation.route.path, operation.description.title.text)
+            methods.setdefault(operation.route.path, []).append(operation.route.method)
+    rows = "".join(f"| `{path}` | {title} | {', '.join(methods[path])} |\n" for path, title in titles.items())
+    return _TABLE.sub(lambda _: f"| path | | methods |\n|---|---|---|\n{rows}", document)
 
 
 if __name__ == "__main__":
