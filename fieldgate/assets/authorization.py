@@ -7,8 +7,9 @@ A write authorizes again once the asset is locked (`authorize_row`): permissions
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -55,7 +56,15 @@ Ends = Mapping[str, datetime]
 AssignmentsByUser = Mapping[int, Sequence[Assignment]]  # by user id
 
 
-class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True):
+class PassedOn(msgspec.Struct, frozen=True):
+    """What teams pass on to a member. `teams` are the ids of those that have a permission."""
+
+    teams: Mapping[str, tuple[int, ...]] = {}
+    filters: Filters = {}
+    ends: Ends = {}
+
+
+class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """An asset with its assignments and those on its collection. Collections are not nested.
 
     Teams have assignments like users do.
@@ -85,40 +94,47 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True):
         held = rules.own_permissions(of_public, self.asset_type)
         return self._own_state(user_id, held, rules.own_ends(of_public, self.asset_type))
 
-    def states_of_teams(self, user_id: int) -> Iterator[tuple[int, PermissionState]]:
-        """Return what each team of a user passes on, by team id.
+    def passed_by_teams(self, user_id: int) -> PassedOn:
+        """Return what the teams of a user pass on. A denial on the collection is one for the assets in it, too."""
+        team_ids = tuple(self.teams.get(user_id, ()))
+        if not team_ids:
+            return _NOTHING_PASSED
+        denied = _denied_permissions(self.on_collection.get(user_id, ()))
+        found = self._passed.get((team_ids, denied))
+        if found is None:
+            found = self._passed[team_ids, denied] = self._merge_teams(team_ids, denied)
+        return found
 
-        A denial on the collection is one for the assets in it, too.
-        """
-        for team_id in self.teams.get(user_id, ()):
-            state = self._own_state(team_id)
-            if state.collection and (denied := _denied_permissions(self.on_collection.get(user_id, ()))):
-                passed_down = state.collection - rules.with_dependent(denied, "collection")
-                state = msgspec.structs.replace(state, collection=passed_down)
-            yield team_id, state
+    @cached_property
+    def _passed(self) -> dict[tuple[tuple[int, ...], Codenames], PassedOn]:
+        """Most members of a team have the same."""
+        return {}
 
-    def _own_state(
-        self, user_id: int, public: Codenames = _NOTHING, public_ends: Ends | None = None
-    ) -> PermissionState:
-        state = self._state_without_teams(user_id, public, public_ends or {})
-        held, ends = _NOTHING, dict[str, datetime]()
+    def _merge_teams(self, team_ids: Iterable[int], denied_on_collection: Codenames) -> PassedOn:
+        holders, ends = defaultdict[str, list[int]](list), dict[str, datetime]()
         filters: dict[str, tuple[Filter, ...]] = {}
-        for _, team in self.states_of_teams(user_id):
-            passed = rules.own_permissions(team, self.asset_type)
+        for team_id in team_ids:
+            team = self._own_state(team_id)
+            if team.collection and denied_on_collection:
+                passed_down = team.collection - rules.with_dependent(denied_on_collection, "collection")
+                team = msgspec.structs.replace(team, collection=passed_down)
             team_ends = rules.own_ends(team, self.asset_type)
-            for permission in passed:
+            for permission in rules.own_permissions(team, self.asset_type):
+                holders[permission].append(team_id)
                 end = team_ends.get(permission, NEVER)
                 ends[permission] = max(ends.get(permission, end), end)
             for codename, given in rules.own_filters(team, self.asset_type).items():
                 filters[codename] = filters.get(codename, ()) + given
-            held |= passed
-        if not held:
-            return state
-        ends = {permission: end for permission, end in ends.items() if end != NEVER}
-        return msgspec.structs.replace(state, teams=held, team_filters=filters, team_ends=ends)
+        return PassedOn(
+            {permission: tuple(ids) for permission, ids in holders.items()},
+            filters,
+            {permission: end for permission, end in ends.items() if end != NEVER},
+        )
 
-    def _state_without_teams(self, user_id: int, public: Codenames, public_ends: Ends) -> PermissionState:
-        rows = self.direct.get(user_id, ())
+    def _own_state(
+        self, user_id: int, public: Codenames = _NOTHING, public_ends: Ends | None = None
+    ) -> PermissionState:
+        rows, passed = self.direct.get(user_id, ()), self.passed_by_teams(user_id)
         partial = None
         for row in rows:
             if row.permission == PARTIAL and not row.is_denied:
@@ -130,10 +146,13 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True):
             denied=_denied_permissions(rows),
             filters=partial or {},
             collection=self._inherited_permissions(user_id),
+            teams=frozenset(passed.teams),
+            team_filters=passed.filters,
             public=public,
             ends=_ends(rows),
             collection_ends={} if user_id == self.collection_owner_id else _ends(self.on_collection.get(user_id, ())),
-            public_ends=public_ends,
+            team_ends=passed.ends,
+            public_ends=public_ends or {},
         )
 
     def _inherited_permissions(self, user_id: int) -> Codenames:
@@ -146,6 +165,9 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True):
             else _granted_permissions(self.on_collection.get(user_id, ()))
         )
         return rules.inherited(held, self.asset_type)
+
+
+_NOTHING_PASSED = PassedOn()
 
 
 def _granted_permissions(rows: Sequence[Assignment]) -> Codenames:

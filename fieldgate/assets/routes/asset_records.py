@@ -272,17 +272,19 @@ def listed_grants(asset: ListedAsset, page: AssetPage, caller: Caller) -> AssetG
     if asset.collection_owner_id is not None and asset.collection_owner is not None:
         is_active = asset.collection_owner_disabled_at is None
         grantees[asset.collection_owner_id] = Grantee(asset.collection_owner_id, asset.collection_owner, is_active)
-    grantees |= {team.id: Grantee(team.id, team.username, uid=team.uid) for team in page.teams}
+    direct, on_collection = _by_user(asset.granted), _by_user(asset.granted_by_collection)
+    teams = [team for team in page.teams if team.id in direct or team.id in on_collection]
+    grantees |= {team.id: Grantee(team.id, team.username, uid=team.uid) for team in teams}
     return AssetGrants(
         id=asset.id,
         uid=asset.uid,
         scope=AssignmentScope(
             asset_type=asset.asset_type,
             owner_id=asset.owner_id,
-            direct=_by_user(asset.granted),
+            direct=direct,
             collection_owner_id=asset.collection_owner_id,
-            on_collection=_by_user(asset.granted_by_collection),
-            teams={user_id: [team.id for team in page.teams]},
+            on_collection=on_collection,
+            teams={user_id: [team.id for team in teams]},
         ),
         collection_uid=asset.collection_uid,
         grantees_by_id=grantees,

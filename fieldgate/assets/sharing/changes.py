@@ -204,7 +204,7 @@ def _replaced(change: SharingChange, asset: AssetGrants) -> list[Grantee]:
     holders = [each for each in asset.holders() if each.is_active and (change.replaces_teams or not each.is_team)]
     if not asset.leaves_out_members:
         return holders
-    members = {each.user for each in asset.through_teams()}
+    members = {each.user for each in asset.through_teams}
     return [each for each in holders if each.id in asset.scope.direct or each not in members]
 
 

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from enum import Enum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import ParamSpec, TypeVar
 
@@ -101,7 +101,7 @@ def requested_cost(grants: Iterable[Grant]) -> int:
     return sum(1 if grant.filters is None else FILTER_COST for grant in grants)
 
 
-class AssetGrants(msgspec.Struct, frozen=True, kw_only=True):
+class AssetGrants(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """An asset with the assignments on it and on its collection: all of them, or those of some users."""
 
     id: int
@@ -139,6 +139,8 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True):
         own = self.scope.teams.get(effective_user_id(caller), ())
         return [
             msgspec.structs.replace(each, user=_hide(each.user, own), team=each.team and _hide(each.team, own))
+            if each.team is not None or each.user.is_team
+            else each
             for each in listed
         ]
 
@@ -165,16 +167,17 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True):
         """
         every = [*self._owner_assignments(), *self._direct_assignments(), *self._inherited_assignments()]
         listed = [each for each in every if each.user.is_active and (with_teams or not each.user.is_team)]
-        through_teams = self.through_teams()
-        if with_all_members or len(listed) + len(through_teams) <= MAX_WITH_MEMBERS:
-            listed += through_teams
+        if with_all_members or not self.leaves_out_members:
+            listed += self.through_teams
         return sorted(listed, key=_sort_key)
 
     @property
     def leaves_out_members(self) -> bool:
         """Whether the list does not have what users have through teams, because that would be too many records."""
-        return bool(self.scope.teams) and not any(each.team for each in self.list_all()) and bool(self.through_teams())
+        count = len(self.through_teams)
+        return count > 0 and sum(map(len, self.scope.direct.values())) + count > MAX_WITH_MEMBERS
 
+    @cached_property
     def through_teams(self) -> list[ListedAssignment]:
         """Return what active users have through teams only."""
         found = []
@@ -188,16 +191,10 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True):
                 filters = rules.own_filters(state, self.asset_type) if permission == PARTIAL else None
                 uid = team_assignment_uid(self.uid, user_id, permission)
                 end = state.team_ends.get(permission)
-                team = self._team_passing(user_id, permission)
+                team_id = self.scope.passed_by_teams(user_id).teams[permission][0]
+                team = self.grantees_by_id[team_id]
                 found.append(ListedAssignment(uid, user, permission, filters, True, end, team))
         return found
-
-    def _team_passing(self, user_id: int, permission: str) -> Grantee:
-        """Return a team of a user that has a permission."""
-        for team_id, state in self.scope.states_of_teams(user_id):
-            if permission in rules.own_permissions(state, self.asset_type):
-                return self.grantees_by_id[team_id]
-        raise LookupError(permission)
 
     def _owner_assignments(self) -> Iterator[ListedAssignment]:
         owner = self.grantees_by_id[self.scope.owner_id]

@@ -67,7 +67,7 @@ async def assignment_list(
 
 def _encode_list(grants: AssetGrants, caller: Caller, language: Language, *, with_teams: bool) -> RecordResult:
     records = encode_assignments(grants, grants.visible_to(caller, with_teams=with_teams), language)
-    left_out = str(len(grants.through_teams())).encode() if grants.leaves_out_members else b""
+    left_out = str(len(grants.through_teams)).encode() if grants.leaves_out_members else b""
     return RecordResult(records, headers=[(b"fieldgate-left-out", left_out)] if left_out else [])
 
 

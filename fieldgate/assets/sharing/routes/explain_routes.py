@@ -18,7 +18,6 @@ from fieldgate.http.operations import Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
-from fieldgate.permissions import rules
 from fieldgate.permissions.explain import explain
 from fieldgate.permissions.rules import PermissionState
 from fieldgate.permissions.schemas import ExplanationRecord, TeamReference
@@ -70,11 +69,7 @@ async def assignment_explanation(
         is_superuser=user.is_superuser and (caller.is_superuser or user.id == caller.id),
         is_disabled=user.is_disabled,
     )
-    passing = [
-        team_id
-        for team_id, state in user.scope.states_of_teams(user.id)
-        if permission in rules.own_permissions(state, asset.asset_type)
-    ]
+    passing = user.scope.passed_by_teams(user.id).teams.get(permission, ())
     names = await teams.names(caller, passing)
     return explanation_record(
         explanation,
