@@ -55,7 +55,7 @@ class FormDispatcher:
         if context.caller.auth_method is not AuthMethod.SESSION:
             raise Unauthorized(LOGIN_ENDED)
         values = await post.body.read_form(BodyLimit(max_bytes=form.max_bytes(self._settings)))
-        submitted = SubmittedForm(post.name, context, values)
+        submitted = SubmittedForm(context, post.name, values)
         if not context.caller.accepts_csrf_token(submitted.get(CSRF_FIELD)):
             raise Forbidden(CSRF_FAILED)
         fields = {name: submitted.get_all(name) for name in values if name not in (CSRF_FIELD, LANGUAGE_FIELD)}
@@ -64,7 +64,7 @@ class FormDispatcher:
             result = await self._handle(form, submitted)
         elif form.confirm_field:
             preview = {name: sent for name, sent in values.items() if name != form.confirm_field}
-            result = await self._handle(form, SubmittedForm(post.name, context, preview))
+            result = await self._handle(form, SubmittedForm(context, post.name, preview))
         else:  # the form could change something, so it is only shown
             result = FormPreview()
         if isinstance(result, Redirect):

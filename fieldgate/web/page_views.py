@@ -40,12 +40,10 @@ class FormState(msgspec.Struct, frozen=True):
         return self.fields.get(name, ())
 
 
-class Page(msgspec.Struct, frozen=True):
-    """What a page shows: the JSON of the response, and the request."""
+class _OfRequest(msgspec.Struct, frozen=True):
+    """What a page and a form know of their request."""
 
-    record: Any
     context: HandlerContext
-    status: int
 
     @property
     def request(self) -> ParsedRequest:
@@ -57,40 +55,34 @@ class Page(msgspec.Struct, frozen=True):
 
     @property
     def language(self) -> Language:
-        return self.context.request.language
+        return self.request.language
+
+
+class Page(_OfRequest, frozen=True):
+    """What a page shows: the JSON of the response, and the request."""
+
+    record: Any
+    status: int
 
     @property
     def form(self) -> FormState | None:
         return self.context.form if isinstance(self.context.form, FormState) else None
 
 
-class SubmittedForm(msgspec.Struct, frozen=True):
+class SubmittedForm(_OfRequest, frozen=True):
     """A form that was sent."""
 
     name: str
-    context: HandlerContext
     sent: FormValues
 
     @property
     def path(self) -> str:
         """The path of the page, without the path of the service's base URL."""
-        return self.context.request.path
+        return self.request.path
 
     @property
     def path_values(self) -> Mapping[str, str]:
-        return self.context.request.path_values
-
-    @property
-    def query_params(self) -> Mapping[str, str]:
-        return self.context.request.query_params
-
-    @property
-    def caller(self) -> Caller:
-        return self.context.caller
-
-    @property
-    def language(self) -> Language:
-        return self.context.request.language
+        return self.request.path_values
 
     def get(self, name: str, default: str = "") -> str:
         """The text of a field, without spaces around it."""

@@ -13,9 +13,6 @@ from fieldgate.db.outages import DatabaseGone
 from fieldgate.db.tables import leases, topic_versions
 from tests.processes import TIMEOUT_SECONDS
 
-FAR_AHEAD = 2**62  # later than any clock
-CLOCK_TOLERANCE = 60_000_000  # microseconds
-
 
 @pytest.fixture
 async def data_versions(database: Database) -> AsyncIterator[DataVersions]:

@@ -9,18 +9,15 @@ from typing import Any
 import httpx
 import pytest
 from fieldgate_client.retries import RetryPolicy
-from sqlalchemy import select
 
 from fieldgate.db import Database, DataVersions
 from fieldgate.events.ingest.bulk_write import WriteFailure
 from fieldgate.events.model import District, Event, EventLink, KeyFigure, Visibility
 from fieldgate.events.store import EventStore
 from fieldgate.events.sync import remote
-from fieldgate.events.sync.event_sources import EventSource
 from fieldgate.events.sync.remote import RemoteServer
 from fieldgate.events.sync.sync_state import SyncState, load_state
 from fieldgate.events.sync.synchronizer import Synchronizer, SyncOptions, SyncReport
-from fieldgate.events.tables import sources
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.settings import Settings
 from tests.conftest import BASE_URL, Service, run_service
@@ -91,11 +88,6 @@ class SyncTarget:
 
     async def stored(self, *ids: int) -> list[Event | None]:
         return [await stored_event(self.store, id_) for id_ in ids]
-
-    async def source_rows(self, *ids: int) -> list[EventSource]:
-        async with self.database.read_transaction() as connection:
-            rows = await connection.execute(select(sources).where(sources.c.id.in_(ids)))
-            return [EventSource(**row) for row in rows.mappings()]
 
     async def state(self, *, with_token: bool = False, source: str = BASE_URL) -> SyncState:
         return await load_state(self.database, source, with_token=with_token)
