@@ -80,24 +80,17 @@ _encode = msgspec.json.Encoder().encode
 
 def build_list_template(event: Event) -> bytes:
     """The template of the list record."""
-    return _encode(list_fields(event))
-
-
-def list_fields(event: Event) -> dict[str, Any]:
     dtype = None if event.dtype is None else _placeholder(f"{DISASTER_TYPE}{event.dtype}")
     fields = {"dtype": dtype, **_common_fields(event), **_text_fields(event)}
     preview = event.countries_for_preview
     if preview is not None and set(preview) != set(event.countries):  # most records stay short
         fields["countries_for_preview"] = _countries_placeholder(preview)
-    return fields | _demo_field(event)
-
-
-def preview_countries(event: Event) -> tuple[int, ...]:
-    return event.countries if event.countries_for_preview is None else event.countries_for_preview
+    return _encode(fields | _demo_field(event))
 
 
 def build_detail_template(event: Event) -> bytes:
     """The template of the detail record."""
+    preview = event.countries if event.countries_for_preview is None else event.countries_for_preview
     common = _common_fields(event) | {"field_reports": _report_records(event.field_reports, is_detail=True)}
     return _encode(
         {
@@ -121,7 +114,7 @@ def build_detail_template(event: Event) -> bytes:
                 )
                 for link in event.links
             ],
-            "countries_for_preview": _countries_placeholder(preview_countries(event)),
+            "countries_for_preview": _countries_placeholder(preview),
             "response_activity_count": event.response_activity_count,
             "visibility": event.visibility,
             **_text_fields(event),

@@ -5,7 +5,7 @@ in the body, the request is refused before anything is written.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from fieldgate.errors import ValidationError
 from fieldgate.http.operations import Operation
@@ -29,12 +29,6 @@ def check_body(operation: Operation, given: Iterable[tuple[str, object]]) -> Non
     _reject(operation, Message("Send dry_run in the query, as ?dry_run=true."), given)
 
 
-def check_items(operation: Operation, items: Sequence[Mapping[str, object]], names: Iterable[str]) -> None:
-    """The same for the objects of an array, which have these names."""
-    if any(map(_is_named_dry_run, names)):
-        check_body(operation, (pair for item in items for pair in item.items()))
-
-
 def _reject(operation: Operation, hint: Message, given: Iterable[tuple[str, object]]) -> None:
     message = hint if DRY_RUN in operation.query_names else Message("A dry run is not possible here; nothing was done.")
     if errors := {name: [message] for name, value in given if _is_dry_run_request(name, value)}:
@@ -42,9 +36,6 @@ def _reject(operation: Operation, hint: Message, given: Iterable[tuple[str, obje
 
 
 def _is_dry_run_request(name: str, value: object) -> bool:
-    return _is_named_dry_run(name) and str(value).strip().lower() not in _FALSE_VALUES
-
-
-def _is_named_dry_run(name: str) -> bool:
     # The length rules out most names cheaply: bodies can have thousands of fields.
-    return 6 <= len(name) <= 20 and _NON_LETTERS.sub("", name.lower()) == "dryrun"
+    is_named_so = 6 <= len(name) <= 20 and _NON_LETTERS.sub("", name.lower()) == "dryrun"
+    return is_named_so and str(value).strip().lower() not in _FALSE_VALUES

@@ -445,8 +445,8 @@ class Endpoint:
         if spec.kind is BodyKind.JSON_ARRAY:
             context.body = await body.read_array(limit)
             items = [item for item in context.body if isinstance(item, dict)]
+            dry_run.check_body(operation, (pair for item in items for pair in item.items()))
             names = dict.fromkeys(chain.from_iterable(items))
-            dry_run.check_items(operation, items, names)
             context.request = _add_unknown_fields(context.request, names, field_names(*get_args(spec.type)))
             return
         known = field_names(spec.type)
