@@ -87,7 +87,7 @@ async def test_at_every_time_access_is_that_of_what_has_not_ended(
         assert counts[0] > counts[-1]
 
 
-@pytest.mark.parametrize("through", ["the form", "its collection", "the public"])
+@pytest.mark.parametrize("through", ["the form", "a team", "its collection", "the public"])
 async def test_lists_and_etags_change_when_access_ends(start: StartService, database_url: str, through: str) -> None:
     """Of two processes, both with the responses of before in their caches."""
     async with start(database_url=database_url) as one, start(database_url=database_url) as other:
@@ -95,9 +95,9 @@ async def test_lists_and_etags_change_when_access_ends(start: StartService, data
         owner, reader = await world.create_user(), await world.create_user()
         collection = await world.create_asset(owner, "collection")
         form = await world.create_asset(owner, "survey", collection)
-        shared = form if through == "the form" else collection
+        shared = form if through in ("the form", "a team") else collection
         public_list = f"{PATH}?status=public-discoverable"
-        await world.grant(reader, shared, "view_asset")
+        await world.grant(await world.create_team(reader) if through == "a team" else reader, shared, "view_asset")
         if through == "the public":
             await world.grant(PUBLIC_USER, collection, "discover_asset")
         paths = {
@@ -117,7 +117,7 @@ async def test_lists_and_etags_change_when_access_ends(start: StartService, data
                 answer = await ask(service, name)
                 assert (await ask(service, name, answer.headers["etag"])).status_code == 304
             before[name] = answer.headers["etag"], answer.json()
-        assert before["listed"][1]["count"] == (1 if through == "the form" else 2)
+        assert before["listed"][1]["count"] == (1 if shared is form else 2)
         await end_all(one)
         for name, (etag, body) in before.items():
             for service in (one, other):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from operator import itemgetter
 
 import msgspec
@@ -167,12 +168,18 @@ def _plan(
         wanted = {**by_user, **others}
         of_teams, refused = plan_changes(rule, asset, {each: wanted[each] for each in wanted if each.is_team})
         changed = _with_changes(asset, of_teams)
-        planned = plan_changes(rule, changed, {each: by_user[each] for each in by_user if not each.is_team})
         # Teams that a list names pass permissions on to people whom it does not name.
-        unnamed = _without_teams(changed) if change.replaces_teams else changed
-        removed = plan_changes(rule, unnamed, {each: [] for each in others if not each.is_team})
-        changes += [*of_teams, *planned[0], *removed[0]]
-        for each in (*refused, *planned[1], *removed[1]):
+        named = {each.id for each in by_user if each.is_team}
+        unlisted = [each for each in others if not each.is_team]
+        kept = {each for each in unlisted if change.replaces_teams or named & {*asset.scope.teams.get(each.id, ())}}
+        planned = [
+            (of_teams, refused),
+            plan_changes(rule, changed, {each: by_user[each] for each in by_user if not each.is_team}),
+            plan_changes(rule, changed, {each: [] for each in unlisted if each not in kept}),
+            plan_changes(rule, _without_teams(changed), {each: [] for each in unlisted if each in kept}),
+        ]
+        changes += chain.from_iterable(made for made, _ in planned)
+        for each in chain.from_iterable(refusals for _, refusals in planned):
             message = each.violation.message
             if change.names_assets:
                 message = Message("{message} (asset {uid})", message=message, uid=asset.uid)

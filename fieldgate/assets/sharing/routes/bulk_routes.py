@@ -179,7 +179,10 @@ def _parse_username(text: str, *, is_needed: bool) -> str:
         if not is_needed:  # this caller can only remove their own permissions, whatever name is missing
             raise Forbidden
         raise ValidationError({"username": [Message("This field is required.")]})
-    return parse_field("username", "users", text)
+    errors = ErrorCollector()
+    name = parse_user(text, "username", errors)
+    errors.raise_if_any()
+    return name or ""
 
 
 @routes.patch(

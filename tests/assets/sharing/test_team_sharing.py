@@ -1,0 +1,120 @@
+"""Sharing with teams in every way that there is for people, and what becomes of it later."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam, last_segment
+from tests.assets.sharing.test_teams import TEAMS, create_team, held, share
+
+WAYS = ("single", "field", "bulk", "user", "batch", "csv")
+
+
+async def give(
+    people: SharingTeam, uid: str, way: str, name: str, by: str = "owner", query: str = ""
+) -> httpx.Response:
+    """Give a team, or a user, view_submissions in one of the ways."""
+    one, path = {"user": name, "permission": "view_submissions"}, f"/api/v2/assets/{uid}/permission-assignments/"
+    method, url, body = {
+        "single": ("POST", path, one),
+        "field": ("POST", path, {"team": name.removeprefix("team:"), "permission": "view_submissions"}),
+        "bulk": ("POST", f"{path}bulk/", [one]),
+        "user": ("PATCH", f"{path}bulk/", {"user": name, "permissions": ["view_submissions"]}),
+        "batch": ("POST", f"{BATCH_PATH}add/", {"assets": [uid], "users": [name], "permissions": ["view_submissions"]}),
+        "csv": ("POST", f"{path}csv/", {"text": f'user,permission\n"{name}",view_submissions\n'}),
+    }[way]
+    return await people.request(by, method, url + query, json=body)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_every_way_to_assign_takes_teams(team: SharingTeam, way: str) -> None:
+    uid, wash = await team.create_asset(), await create_team(team, "owner", "ann")
+    for name in ("team:wash", f"team:{wash}", f"{TEAMS}{wash}/"):
+        preview = await give(team, uid, way, name, query="?dry_run=true")
+        assert preview.status_code == 200, preview.text
+        if name == "team:wash":
+            assert preview.json()["counts"] == {"granted": 2}
+            assert {each["user"].endswith(f"{TEAMS}{wash}/") for each in preview.json()["effects"]} == {True}
+        assert (await give(team, uid, way, name)).status_code in (200, 201)
+        assert await held(team, uid, "ann") == {"view_asset", "view_submissions"}
+    listed = (await team.request_assignments(uid, "owner", "GET", "?teams=true")).json()
+    assert sum("team" in each for each in listed) == 2
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_unknown_foreign_and_ambiguous_teams_are_the_same_error(team: SharingTeam, way: str) -> None:
+    uid = await team.create_asset()
+    foreign = await create_team(team, "bob", name="Foreign")
+    for _ in range(2):
+        await create_team(team, "owner", name="Twice")
+    before = await team.snapshot(uid)
+    answers = {
+        name: (answer.status_code, answer.text.replace(name, "NAME"))
+        for name in ("Nothing", "Foreign", foreign, "Twice", "t" + "x" * 21)
+        for answer in [await give(team, uid, way, f"team:{name}")]
+    }
+    assert len(set(answers.values())) == 1, answers
+    status, text = answers["Twice"]
+    assert (status, "You are not in a team NAME" in text) == (400, True)
+    assert await team.snapshot(uid) == before
+
+
+async def test_teams_lose_permissions_in_every_way(team: SharingTeam) -> None:
+    uid, wash = await team.create_asset(), await create_team(team, "owner", "ann")
+    many = {"assets": [uid], "users": ["team:WASH"], "permissions": ["view_asset"]}
+    path = f"/api/v2/assets/{uid}/permission-assignments/"
+    for method, url, body in (
+        ("POST", f"{BATCH_PATH}remove/", many),
+        ("DELETE", f"{path}bulk/", {"username": "team:WASH"}),
+        ("DELETE", f"{path}bulk/", {"username": f"{TEAMS}{wash}/"}),
+        ("PATCH", f"{path}bulk/", {"user": "team:WASH", "permissions": []}),
+        ("POST", f"{path}bulk/?teams=true", []),
+        ("POST", f"{path}csv/", {"text": "user,permission\n", "mode": "replace"}),
+        ("DELETE", "{record}", None),
+    ):
+        await share(team, uid, wash, "change_asset")
+        assert await held(team, uid, "ann") == {"view_asset", "change_asset"}
+        listed = (await team.request_assignments(uid, "owner", "GET", "?teams=true")).json()
+        [record] = [each["url"] for each in listed if "team" in each and "view" in each["permission"]]
+        given: dict[str, Any] = {} if body is None else {"json": body}
+        refused = await team.request("ann", method, url.format(record=record), **given)
+        assert refused.status_code == 403, "members who do not manage the form"
+        answer = await team.request("owner", method, url.format(record=record), **given)
+        assert answer.status_code in (200, 204), (method, url, answer.text)
+        assert await held(team, uid, "ann") == set()
+        listed = (await team.request_assignments(uid, "owner", "GET", "?teams=true")).json()
+        assert not any("team" in each for each in listed)
+
+
+async def test_teams_keep_their_permissions_through_transfer_and_trash(team: SharingTeam) -> None:
+    uid, wash = await team.create_asset(), await create_team(team, "owner", "ann")
+    await share(team, uid, wash, "change_asset")
+    await team.request("owner", "DELETE", f"/api/v2/assets/{uid}/")
+    assert await held(team, uid, "ann") == set()
+    assert (await team.request("owner", "GET", f"{TEAMS}{wash}/assets/")).json()["count"] == 0
+    await team.request("owner", "POST", f"/api/v2/assets/{uid}/undelete/")
+    assert await held(team, uid, "ann") == {"view_asset", "change_asset"}
+    moved = await team.request("boss", "POST", "/api/v2/users/owner/transfer/", json={"to": "bob"})
+    assert moved.status_code == 200, moved.text
+    assert await held(team, uid, "ann") == {"view_asset", "change_asset"}
+    assert await held(team, uid, "owner") == {"view_asset", "change_asset"}, "as a member"
+    await team.request("boss", "POST", "/api/v2/users/bob/transfer/", json={"to": "ann"})
+    assert "delete_submissions" in await held(team, uid, "ann"), "a member becomes the owner"
+
+
+async def test_clone_takes_own_teams_along(team: SharingTeam) -> None:
+    """Members of other teams do not get access, neither through the team nor themselves."""
+    source, target = await team.create_shared_asset(), await team.create_asset(owner="manager")
+    own, hidden = await create_team(team, "manager", "ann"), await create_team(team, "owner", "bob", name="Hidden")
+    for each, by in ((own, "manager"), (hidden, "owner")):
+        await share(team, source, each, "change_submissions", by=by)
+    await share(team, target, await create_team(team, "manager", "stranger", name="Old"), "view_asset", by="manager")
+    body = {"clone_from": source}
+    answer = await team.request_assignments(target, "manager", "PATCH", "clone/", json=body)
+    assert answer.status_code == 200, answer.text
+    assert "Hidden" not in answer.text
+    assert [await held(team, target, name) != set() for name in ("ann", "bob", "stranger")] == [True, False, False]
+    listed = (await team.request_assignments(target, "manager", "GET", "?teams=true")).json()
+    assert {last_segment(each["team"]) for each in listed if "team" in each} == {own}
+    assert all(each.get("via") for each in listed if each.get("user", "").endswith("/ann/"))
