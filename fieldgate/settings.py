@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 from urllib.parse import urlsplit
 
 import idna
@@ -165,7 +165,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             variable = PREFIX + field.name.upper()
             if value := environment.get(variable, "").strip():
                 try:
-                    values[field.name] = _PARSERS.get(field.name, str)(value)
+                    parse = _PARSERS.get(field.name) or _PARSERS[get_args(field.type)[0]]
+                    values[field.name] = parse(value)
                 except ValueError as error:
                     raise BadSetting(f"{variable}: {error}") from None
         settings = cls(**values)
@@ -228,7 +229,8 @@ def _parse_import_host(word: str) -> str:
 
 
 def _parse_networks(text: str) -> tuple[Network, ...]:
-    return tuple(ipaddress.ip_network(word, strict=False) for word in _parse_list(text))
+    words = () if text.lower() == "none" else _parse_list(text)
+    return tuple(ipaddress.ip_network(word, strict=False) for word in words)
 
 
 def parse_duration(text: str) -> int:
@@ -261,10 +263,6 @@ def _parse_rate(text: str) -> RateQuota | None:
     return RateQuota(int(number), parse_duration(duration))
 
 
-def _parse_exempt(text: str) -> tuple[Network, ...]:
-    return () if text.lower() == "none" else _parse_networks(text)
-
-
 def _parse_folder(text: str) -> str:
     if not Path(text).is_dir():
         raise ValueError(f"there is no folder {text!r}.")
@@ -284,16 +282,17 @@ def _parse_log_level(text: str) -> str:
     return text.lower()
 
 
-_PARSERS: dict[str, Callable[[str], Any]] = {
-    "data": Path,
-    "database_pooler": _parse_bool,
+# By type, and by name where the type does not say enough.
+_PARSERS: dict[Any, Callable[[str], Any]] = {
+    str: str,
+    bool: _parse_bool,
+    Path: Path,
+    tuple[str, ...]: _parse_list,
+    tuple[Network, ...]: _parse_networks,
+    RateQuota | None: _parse_rate,
     "port": _integer_between(0, 65535),
     "base_url": _parse_url,
-    "allowed_hosts": _parse_list,
-    "trusted_proxies": _parse_networks,
     "hsts_max_age": _parse_hsts_max_age,
-    "cors_origins": _parse_list,
-    "cors_credentials": _parse_bool,
     "token_lifetime": parse_duration,
     "session_lifetime": parse_duration,
     "response_cache_size": _parse_size,
@@ -311,15 +310,8 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "trash_days": _integer_between(0, 36_500),
     "log_days": _integer_between(0, 36_500),
     "invite_days": _integer_between(1, 3650),
-    "read_rate": _parse_rate,
-    "write_rate": _parse_rate,
-    "address_read_rate": _parse_rate,
-    "address_write_rate": _parse_rate,
-    "rate_limit_exempt": _parse_exempt,
-    "metrics_from": _parse_networks,
     "max_connections": _integer_between(10, 1_000_000),
     "idle_timeout": parse_duration,
     "max_requests_in_flight": _integer_between(1, 1_000_000),
-    "access_log": _parse_bool,
     "log_level": _parse_log_level,
 }

@@ -1,8 +1,10 @@
 """Settings from environment variables: valid, invalid and renamed ones."""
 
 import ipaddress
+from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from fieldgate.settings import BadSetting, RateQuota, Settings, unknown_variables
@@ -66,6 +68,13 @@ def test_every_kind_of_setting() -> None:
         log_level="warning",
     )
     assert settings.database == "postgresql://h/d"
+
+
+@pytest.mark.parametrize("field", msgspec.structs.fields(Settings), ids=lambda field: field.name)
+def test_every_setting_is_read_as_its_type(field: msgspec.structs.FieldInfo) -> None:
+    with suppress(BadSetting):
+        value = getattr(Settings.from_environment({f"FIELDGATE_{field.name.upper()}": "no"}), field.name)
+        assert isinstance(value, str) == isinstance(field.default, str)
 
 
 @pytest.mark.parametrize(
