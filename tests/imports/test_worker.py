@@ -24,6 +24,7 @@ from fieldgate.imports.worker import MAX_ATTEMPTS, ImportWorker
 from fieldgate.permissions import rules
 from fieldgate.settings import Settings
 from tests.assets.sharing.sharing_team import SharingTeam, last_segment
+from tests.assets.sharing.test_teams import TEAMS, create_team, held, share
 from tests.conftest import Service
 from tests.databases import wait_for_locks
 from tests.imports.sandbox import failing_readers
@@ -302,6 +303,21 @@ async def test_manager_of_empty_asset_gets_submission_permissions(harness: Impor
     assert len(new) == 5
     await theirs.import_workbook(xlsx(), destination=uid)
     assert await team.history(uid) == after
+
+
+async def test_members_of_a_team_import_until_they_are_removed(harness: ImportHarness) -> None:
+    team = await SharingTeam.create(harness.service)
+    uid, wash = await team.create_asset("empty"), await create_team(team, "owner", "ann", "bob")
+    await share(team, uid, wash, "manage_asset")
+    theirs = ImportHarness(harness.service, team.headers["ann"], harness.worker)
+    record = await theirs.import_workbook(xlsx(), destination=uid)
+    assert (record["status"], (await theirs.asset(record, "updated"))["asset_type"]) == ("complete", "survey")
+    assert await held(team, uid, "bob") == rules.with_implied(["manage_asset"], "survey"), "as managers themselves"
+    waiting = await theirs.send(xlsx(), destination=uid)
+    await team.request("owner", "DELETE", f"{TEAMS}{wash}/members/ann/")
+    await harness.worker.process_one()
+    assert (await theirs.get(waiting))["messages"]["error_type"] == "destination_not_allowed"
+    assert (await team.request("owner", "GET", f"/api/v2/assets/{uid}/")).json()["version_count"] == 2
 
 
 async def test_destination_deleted_before_processing(harness: ImportHarness) -> None:
