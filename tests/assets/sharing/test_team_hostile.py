@@ -1,0 +1,245 @@
+"""Hostile requests about teams: to forms, into teams, by names and references, and at the same time as others."""
+
+import asyncio
+import csv
+import io
+from typing import Any
+
+import httpx
+import pytest
+
+from fieldgate.accounts.tables import teams
+from fieldgate.assets.tables import assets
+from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam
+from tests.assets.sharing.test_ends import END
+from tests.assets.sharing.test_teams import TEAMS, create_team, held, share
+from tests.conftest import PASSWORD, StartService
+from tests.databases import wait_for_locks
+
+SHARING = "/api/v2/assets/{form}/permission-assignments/"
+MEMBERS, MINE = TEAMS + "{wash}/members/", TEAMS + "{mine}/"
+USERS = "/api/v2/users/"
+ALL = "manage_asset"
+MANAGE = {"permission": ALL}
+
+# The owner's form is shared with {wash}: owner is its admin, ann a member who can edit. {mine} is of the stranger.
+# Who, what, and the status.
+HOSTILE: list[tuple[str, str, str, Any, int]] = [
+    # An admin or a member who wants more on forms.
+    ("stranger", "POST", SHARING, {"team": "{mine}", **MANAGE}, 404),
+    ("ann", "POST", SHARING, {"team": "{wash}", **MANAGE}, 403),
+    ("ann", "POST", f"{SHARING}bulk/", [{"team": "{wash}", **MANAGE}], 403),
+    ("ann", "PATCH", f"{SHARING}bulk/", {"user": "team:{wash}", "permissions": ["manage_asset"]}, 403),
+    ("ann", "DELETE", f"{SHARING}bulk/", {"username": "team:{wash}"}, 403),
+    ("ann", "POST", f"{BATCH_PATH}add/", {"assets": ["{form}"], "users": ["team:WASH"], "permissions": [ALL]}, 403),
+    # Into a team, and up in it.
+    ("stranger", "POST", MEMBERS, {"user": "stranger"}, 404),
+    ("ann", "POST", MEMBERS, {"user": "ann", "role": "admin"}, 403),
+    ("ann", "PATCH", f"{MEMBERS}ann/", {"role": "admin"}, 403),
+    ("owner", "PATCH", f"{MEMBERS}ann/", {"role": "owner"}, 400),
+    ("owner", "POST", MEMBERS, {"user": "AnonymousUser"}, 400),
+    ("owner", "POST", MEMBERS, {"users": ["bob", "nobody"]}, 400),
+    ("owner", "POST", MEMBERS, {"users": ["bob"] * 1001}, 400),
+    ("ann", "POST", f"{MEMBERS}?dry_run=true", {"user": "bob"}, 403),
+    ("ann", "DELETE", f"{MEMBERS}owner/?dry_run=true", None, 403),
+    ("ann", "DELETE", f"{TEAMS}{{wash}}/?dry_run=true", None, 403),
+    # A team is not a person.
+    ("owner", "POST", MEMBERS, {"user": "team:WASH"}, 400),
+    ("owner", "POST", MEMBERS, {"user": "/api/v2/teams/{wash}/"}, 400),
+    ("owner", "POST", MEMBERS, {"users": ["/api/v2/teams/{wash}/"]}, 400),
+    ("boss", "POST", f"{USERS}owner/transfer/", {"to": "team:WASH"}, 400),
+    ("owner", "POST", "/api/v2/project-ownership/invites/", {"recipient": "team:WASH", "assets": ["{form}"]}, 400),
+    ("owner", "GET", f"{SHARING}explain/?user=team:WASH&permission=view_asset", None, 400),
+    ("owner", "GET", f"{SHARING}explain/?user=TEAM:{{wash}}&permission=view_asset", None, 400),
+    ("boss", "GET", f"{USERS}team:WASH/", None, 404),
+    ("boss", "GET", f"{USERS}TEAM:{{wash}}/", None, 404),
+    ("boss", "PATCH", f"{USERS}TEAM:{{wash}}/", {"is_active": False}, 404),
+    ("boss", "GET", f"{USERS}team:WASH/tokens/", None, 404),
+    # Both or neither.
+    ("owner", "POST", SHARING, {"team": "{wash}", "user": "ann", **MANAGE}, 400),
+    ("owner", "POST", SHARING, MANAGE, 400),
+    ("owner", "POST", SHARING, {"team": "", **MANAGE}, 400),
+    ("owner", "POST", SHARING, {"team": 7, **MANAGE}, 400),
+    ("owner", "POST", SHARING, {"team": "\x00", **MANAGE}, 400),
+    ("owner", "POST", SHARING, {"team": "x" * 10_000, **MANAGE}, 400),
+]  # fmt: skip
+
+
+def filled(given: Any, names: dict[str, str]) -> Any:
+    if isinstance(given, str):
+        return given.format(**names)
+    if isinstance(given, dict):
+        return {key: filled(value, names) for key, value in given.items()}
+    return [filled(each, names) for each in given] if isinstance(given, list) else given
+
+
+async def state(people: SharingTeam, names: dict[str, str]) -> list[Any]:
+    paths = (f"{SHARING}?teams=true", MEMBERS, f"{MINE}members/", f"{SHARING}history/", f"{USERS}?limit=100")
+    return [(await people.request("boss", "GET", path.format(**names))).json() for path in paths]
+
+
+async def test_hostile_requests_change_nothing(team: SharingTeam) -> None:
+    names = {"form": await team.create_asset(), "wash": await create_team(team, "owner", "ann")}
+    names["mine"] = await create_team(team, "stranger", name="Mine")
+    await share(team, names["form"], names["wash"], "change_asset")
+    before = await state(team, names)
+    for by, method, path, body, status in HOSTILE:
+        given = {} if body is None else {"json": filled(body, names)}
+        answer = await team.request(by, method, path.format(**names), **given)
+        assert answer.status_code == status, (by, method, path, body, answer.text)
+        assert await state(team, names) == before, (by, method, path, body)
+    assert not any("WASH" in str(each) for each in before[-1]["results"]), "a team is not in the list of users"
+
+
+async def test_hidden_teams_are_as_those_that_do_not_exist(team: SharingTeam) -> None:
+    hidden, nothing = await create_team(team, "owner", "ann", name="Hidden"), "t" + "x" * 21
+    uid = await team.create_asset(owner="bob")
+
+    async def ask(method: str, path: str, name: str, body: Any = None) -> tuple[int, str]:
+        given = {} if body is None else {"json": filled(body, {"name": name})}
+        answer = await team.request("bob", method, path.format(name=name), **given)
+        return answer.status_code, answer.text.replace(name, "NAME")
+
+    sharing = f"/api/v2/assets/{uid}/permission-assignments/"
+    for method, path, body in (
+        ("GET", TEAMS + "{name}/", None),
+        ("PATCH", TEAMS + "{name}/", {"name": "x"}),
+        ("DELETE", TEAMS + "{name}/", None),
+        ("DELETE", TEAMS + "{name}/?dry_run=true", None),
+        ("GET", TEAMS + "{name}/members/", None),
+        ("POST", TEAMS + "{name}/members/", {"user": "bob"}),
+        ("GET", TEAMS + "{name}/members/ann/", None),
+        ("PATCH", TEAMS + "{name}/members/ann/", {"role": "admin"}),
+        ("DELETE", TEAMS + "{name}/members/ann/", None),
+        ("GET", TEAMS + "{name}/assets/", None),
+        ("POST", sharing, {"team": "{name}", "permission": "view_asset"}),
+        ("POST", sharing, {"user": "/api/v2/teams/{name}/", "permission": "view_asset"}),
+        ("GET", BATCH_PATH + "?team={name}", None),
+    ):
+        there, nowhere = await ask(method, path, hidden, body), await ask(method, path, nothing, body)
+        assert there == nowhere, (method, path)
+    for method, path, body in (
+        ("POST", sharing, {"team": "{name}", "permission": "view_asset"}),
+        ("POST", f"{sharing}csv/", {"text": "user,permission\nteam:{name},view_asset\n"}),
+        ("GET", BATCH_PATH + "?team={name}", None),
+        ("GET", sharing + "explain/?user=team:{name}&permission=view_asset", None),
+        ("GET", USERS + "team:{name}/", None),
+    ):
+        assert await ask(method, path, "Hidden", body) == await ask(method, path, "Nothing", body), (method, path)
+    assert (await create_team(team, "bob", name="Hidden")) != hidden, "the name is free for others"
+
+
+async def test_names_that_are_refused(team: SharingTeam) -> None:
+    wash = await create_team(team, "owner")
+    for name in ("", "  ", "a\x00b", "a\x07b", "\u202e", "x" * 101, "x" * 10_000, 7, ["x"]):
+        for method, path in (("POST", TEAMS), ("PATCH", f"{TEAMS}{wash}/")):
+            answer = await team.request("owner", method, path, json={"name": name})
+            assert (answer.status_code, list(answer.json())) == (400, ["name"]), name
+    assert [each["name"] for each in (await team.request("owner", "GET", TEAMS)).json()["results"]] == ["WASH"]
+
+
+async def test_odd_names_are_only_text(team: SharingTeam) -> None:
+    uid = await team.create_asset()
+    for name in ("<script>alert(1)</script>", "=HYPERLINK(1)", "team:WASH", 'a,b"c', "%00/../x", "{name}", "ann"):
+        odd = await create_team(team, "owner", "ann", name=name)
+        reference = {"user": f"team:{name}", "permission": "view_asset"}
+        assert (await team.request_assignments(uid, "owner", "POST", json=reference)).status_code == 201, name
+        table = (await team.request_assignments(uid, "owner", "GET", "csv/")).text
+        back = {"text": table, "mode": "replace"}
+        answer = await team.request_assignments(uid, "owner", "POST", "csv/", json=back)
+        assert (answer.status_code, answer.json()["effects"]) == (200, []), (name, answer.text)
+        review = (await team.request("owner", "GET", f"{BATCH_PATH}?format=csv")).text
+        [row] = csv.DictReader(io.StringIO(review))
+        assert row["team"].removeprefix("'") == name
+        assert row["team"][0] != "="
+        page = await team.request("owner", "GET", f"{SHARING.format(form=uid)}?teams=true&format=html")
+        assert "<script>alert" not in page.text
+        await team.request("owner", "DELETE", f"{TEAMS}{odd}/")
+
+
+async def test_nobody_logs_in_as_a_team(team: SharingTeam) -> None:
+    wash = await create_team(team, "owner")
+    for name in ("team:WASH", f"TEAM:{wash}", f"team:{wash}", wash):
+        for password in ("", PASSWORD):
+            basic = await team.service.get("/token/", auth=httpx.BasicAuth(name, password))
+            assert basic.status_code == 401
+            body = {"username": name, "password": password}
+            assert (await team.service.request("POST", "/get_auth_token", json=body)).status_code == 400
+    body = {"username": "team:x", "password": PASSWORD}
+    answer = await team.service.request("POST", USERS, json=body, auth=httpx.BasicAuth("boss", PASSWORD))
+    assert (answer.status_code, list(answer.json())) == (400, ["username"])
+
+
+async def test_access_that_ends_cannot_be_passed_on_for_longer(team: SharingTeam) -> None:
+    uid, wash = await team.create_asset(), await create_team(team, "ann", "bob")
+    await team.grant(uid, "ann", "manage_asset", expires_at=END)
+    body = {"team": wash, "permission": "view_asset"}
+    assert await team.status(uid, "ann", "POST", json=body) == 403
+    assert await team.status(uid, "ann", "POST", json={**body, "expires_at": END}) == 201
+    await share(team, uid, await create_team(team, "owner", "bob", name="Managers"), "manage_asset", expires_at=END)
+    for longer in ({"user": "bob"}, {"user": "stranger"}, {"team": wash}):
+        assert await team.status(uid, "bob", "POST", json={**longer, "permission": "manage_asset"}) == 403
+
+
+async def test_only_superusers_create_teams_if_so_configured(start: StartService) -> None:
+    async with start(teams_by_users=False) as service:
+        people = await SharingTeam.create(service)
+        assert (await people.request("owner", "POST", TEAMS, json={"name": "WASH"})).status_code == 403
+        assert await create_team(people, "boss", "ann")
+
+
+async def test_preview_shows_an_admin_only_assets_that_the_admin_can_see(team: SharingTeam) -> None:
+    uid, wash = await team.create_asset(), await create_team(team, "ann", "owner")
+    await share(team, uid, wash, "view_asset")
+    path = f"{TEAMS}{wash}/members/?dry_run=true"
+    assert len((await team.request("ann", "POST", path, json={"user": "bob"})).json()["assets"]) == 1
+    await team.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": "ann"})
+    assert (await team.request("ann", "POST", path, json={"user": "bob"})).json()["assets"] == []
+    assert (await team.request("ann", "GET", f"{TEAMS}{wash}/assets/")).json()["count"] == 0
+
+
+async def test_last_two_admins_leave_at_once(team: SharingTeam) -> None:
+    wash = await create_team(team, "owner", "ann", "bob")
+    await team.request("owner", "PATCH", f"{TEAMS}{wash}/members/ann/", json={"role": "admin"})
+    leave = [team.request(by, "DELETE", f"{TEAMS}{wash}/members/{by}/") for by in ("owner", "ann")]
+    assert sorted(answer.status_code for answer in await asyncio.gather(*leave)) == [204, 409]
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
+async def test_member_is_removed_while_writing(team: SharingTeam) -> None:
+    """The write waits for the form. Meanwhile the member loses it."""
+    uid, wash = await team.create_asset(), await create_team(team, "owner", "ann")
+    await share(team, uid, wash, "manage_asset")
+    bodies = (("PATCH", "", {"name": "x"}), ("POST", "permission-assignments/", {"user": "ann", **MANAGE}))
+    async with team.service.database.transaction() as holder:
+        await holder.execute(assets.select().where(assets.c.uid == uid).with_for_update())
+        tasks = [
+            asyncio.create_task(team.request("ann", method, f"/api/v2/assets/{uid}/{rest}", json=body))
+            for method, rest, body in bodies
+        ]
+        await wait_for_locks(team.service.database, tasks)
+        removed = await team.request("owner", "DELETE", f"{TEAMS}{wash}/members/ann/")
+        assert removed.status_code == 204
+    assert [answer.status_code for answer in await asyncio.gather(*tasks)] == [404, 404]
+    assert await held(team, uid, "ann") == set()
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("deletes_first", [True, False])
+async def test_team_is_deleted_while_it_gets_access(team: SharingTeam, deletes_first: bool) -> None:
+    uid, wash = await team.create_asset(), await create_team(team, "owner", "ann")
+    requests = [("DELETE", f"{TEAMS}{wash}/", None), ("POST", SHARING.format(form=uid), {"team": wash, **MANAGE})]
+    tasks: list[asyncio.Task[httpx.Response]] = []
+    async with team.service.database.transaction() as holder:
+        await holder.execute(teams.select().with_for_update())
+        await holder.execute(assets.select().with_for_update())
+        for method, path, body in requests if deletes_first else reversed(requests):
+            given: dict[str, Any] = {} if body is None else {"json": body}
+            tasks.append(asyncio.create_task(team.request("owner", method, path, **given)))
+            await wait_for_locks(team.service.database, tasks)
+    statuses = {answer.request.method: answer.status_code for answer in await asyncio.gather(*tasks)}
+    assert statuses["DELETE"] == 204
+    assert statuses["POST"] in (201, 400, 404)
+    assert await held(team, uid, "ann") == set()
+    listed = (await team.request_assignments(uid, "owner", "GET", "?teams=true")).json()
+    assert not any("team" in each for each in listed)
