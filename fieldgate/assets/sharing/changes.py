@@ -168,14 +168,17 @@ def _plan(
         wanted = {**by_user, **others}
         of_teams, refused = plan_changes(rule, asset, {each: wanted[each] for each in wanted if each.is_team})
         changed = _with_changes(asset, of_teams)
+        # What people have through teams stays if the list cannot have it.
+        is_left_out = change.action is Action.CLONE or (change.replaces_all_users and asset.leaves_out_members)
+        of_people = _without_teams(changed) if is_left_out else changed
         # Teams that a list names pass permissions on to people whom it does not name.
         named = {each.id for each in by_user if each.is_team}
         unlisted = [each for each in others if not each.is_team]
         kept = {each for each in unlisted if change.replaces_teams or named & {*asset.scope.teams.get(each.id, ())}}
         planned = [
             (of_teams, refused),
-            plan_changes(rule, changed, {each: by_user[each] for each in by_user if not each.is_team}),
-            plan_changes(rule, changed, {each: [] for each in unlisted if each not in kept}),
+            plan_changes(rule, of_people, {each: by_user[each] for each in by_user if not each.is_team}),
+            plan_changes(rule, of_people, {each: [] for each in unlisted if each not in kept}),
             plan_changes(rule, _without_teams(changed), {each: [] for each in unlisted if each in kept}),
         ]
         changes += chain.from_iterable(made for made, _ in planned)

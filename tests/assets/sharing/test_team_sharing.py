@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
+from fieldgate.assets.sharing import grants
 from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam, last_segment
 from tests.assets.sharing.test_teams import TEAMS, create_team, held, share
 
@@ -110,11 +111,43 @@ async def test_clone_takes_own_teams_along(team: SharingTeam) -> None:
     for each, by in ((own, "manager"), (hidden, "owner")):
         await share(team, source, each, "change_submissions", by=by)
     await share(team, target, await create_team(team, "manager", "stranger", name="Old"), "view_asset", by="manager")
-    body = {"clone_from": source}
-    answer = await team.request_assignments(target, "manager", "PATCH", "clone/", json=body)
-    assert answer.status_code == 200, answer.text
-    assert "Hidden" not in answer.text
+    await team.grant(source, "ann", "validate_submissions")
+    for _ in range(2):
+        body = {"clone_from": source}
+        answer = await team.request_assignments(target, "manager", "PATCH", "clone/", json=body)
+        assert answer.status_code == 200, answer.text
+        assert "Hidden" not in answer.text
+        assert await held(team, target, "ann") == await held(team, source, "ann")
     assert [await held(team, target, name) != set() for name in ("ann", "bob", "stranger")] == [True, False, False]
     listed = (await team.request_assignments(target, "manager", "GET", "?teams=true")).json()
     assert {last_segment(each["team"]) for each in listed if "team" in each} == {own}
-    assert all(each.get("via") for each in listed if each.get("user", "").endswith("/ann/"))
+    direct = {
+        last_segment(each["permission"]) for each in listed if "/ann/" in each.get("user", "") and "via" not in each
+    }
+    assert direct == {"view_asset", "view_submissions", "validate_submissions"}
+
+
+@pytest.mark.parametrize("path", ["bulk/", "csv/"])
+async def test_writing_back_a_list_without_members_changes_nothing(
+    team: SharingTeam, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor for members with permissions or denials of their own."""
+    monkeypatch.setattr(grants, "MAX_WITH_MEMBERS", 3)
+    uid, wash = await team.create_asset(), await create_team(team, "owner", "ann", "bob", "viewer")
+    await share(team, uid, wash, "change_asset")
+    await team.grant(uid, "ann", "view_submissions")
+    denied = {"user": "bob", "permissions": ["view_asset"]}
+    await team.request_assignments(uid, "owner", "PATCH", "bulk/", json=denied)
+    people = ("ann", "bob", "viewer")
+    before = [await held(team, uid, name) for name in people]
+    assert before[0] == {"view_asset", "change_asset", "view_submissions"}
+    listed = await team.request_assignments(uid, "owner", "GET")
+    assert not any(each.get("via") for each in listed.json())
+    assert int(listed.headers["Fieldgate-Left-Out"]) > 0
+    if path == "bulk/":
+        back: Any = [each for each in listed.json() if not each["user"].endswith("/owner/")]
+    else:
+        back = {"text": (await team.request_assignments(uid, "owner", "GET", path)).text, "mode": "replace"}
+    answer = await team.request_assignments(uid, "owner", "POST", path, json=back)
+    assert answer.status_code == 200, answer.text
+    assert [await held(team, uid, name) for name in people] == before
