@@ -46,7 +46,7 @@ def run_fieldgate(
     """
     more = [] if has_import_worker else ["--no-worker"]
     data = data.absolute()
-    environment = {"FIELDGATE_MAX_QUEUED_IMPORTS": "1000000"}  # without a worker, all imports stay in the queue
+    environment = {"FIELDGATE_MAX_QUEUED_IMPORTS": "0"}  # without a worker, all imports stay in the queue
     with _run([program, "serve", "--data", data, *more], core, environment, working_folder=data) as (port, pid):
         yield Server(name, port, pid, tokens)
 

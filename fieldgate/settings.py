@@ -92,9 +92,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_storage_per_user: Annotated[
         int, Meta(description="Bytes of files and forms that a user can store, for example `5GiB`; `0`: any number.")
     ] = 0
-    max_queued_imports: Annotated[int, Meta(description="Imports of a user that can wait or be in work at a time.")] = (
-        100
-    )
+    max_queued_imports: Annotated[
+        int, Meta(description="Imports of a user that can wait or be in work at a time; `0`: any number.")
+    ] = 100
     upload_bytes_in_flight: Annotated[
         int,
         Meta(description="Bytes of uploads that one process receives at the same time, for example `128MiB`."),
@@ -299,7 +299,7 @@ _PARSERS: dict[Any, Callable[[str], Any]] = {
     "record_cache_size": _parse_size,
     "max_upload": _parse_size,
     "max_storage_per_user": _parse_size,
-    "max_queued_imports": _integer_between(1, 1_000_000),
+    "max_queued_imports": _integer_between(0, 1_000_000),
     "upload_bytes_in_flight": _parse_size,
     "spool": _parse_folder,
     "import_hosts": _parse_import_hosts,

@@ -170,7 +170,7 @@ async def import_rows(uid: str, caller: Caller, store: ImportStore) -> ImportRow
 
 
 async def _check_queue(user: User, store: ImportStore, settings: Settings) -> None:
-    if await store.is_queue_full(user.id, settings.max_queued_imports):
+    if settings.max_queued_imports and await store.is_queue_full(user.id, settings.max_queued_imports):
         message = Message(
             "{count} of your files are not imported yet. Send more when some of them are.",
             count=settings.max_queued_imports,
