@@ -147,8 +147,8 @@ class TeamStore:
             await write_log(connection, by, _entry("delete", LogObject("team", uid, team.name)))
             await self._data_versions.bump(connection, TOPIC)
 
-    async def add_members(self, by: User, uid: str, usernames: Sequence[str], role: Role) -> list[str]:
-        """Add users to a team. Those who are in it already keep their role. Return the names of the new members."""
+    async def add_members(self, by: User, uid: str, usernames: Sequence[str], role: Role) -> Sequence[Row[Any]]:
+        """Add users to a team. Those who are in it already keep their role. Return the new members by username."""
         async with self._database.transaction() as connection:
             team = await self._lock_managed(connection, by, uid)
             new = await _find_new(connection, team.id, usernames, locks=True)
@@ -162,7 +162,8 @@ class TeamStore:
                 entries = [_member_entry("add-member", team, row, role=role) for row in new]
                 await write_log(connection, by, *entries)
                 await self._data_versions.bump(connection, TOPIC)
-        return [row.username for row in new]
+            added = _select_members(team.id).where(users.c.id.in_([row.id for row in new]))
+            return (await connection.execute(added.order_by(users.c.username_key))).all()
 
     async def set_role(self, by: User, uid: str, username: str, role: Role) -> None:
         async with self._database.transaction() as connection:

@@ -4,6 +4,8 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
 
 from fieldgate.assets.sharing import grants
 from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam, last_segment
@@ -151,3 +153,18 @@ async def test_writing_back_a_list_without_members_changes_nothing(
     answer = await team.request_assignments(uid, "owner", "POST", path, json=back)
     assert answer.status_code == 200, answer.text
     assert [await held(team, uid, name) for name in people] == before
+
+
+async def test_adding_many_people_takes_few_statements(team: SharingTeam) -> None:
+    names = [await team.add_user(f"person_{number}") for number in range(20)]
+    wash = await create_team(team, "owner")
+    statements: list[str] = []
+
+    def count(_: Any, __: Any, statement: str, *___: Any) -> None:
+        statements.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", count)
+    answer = await team.request("owner", "POST", f"{TEAMS}{wash}/members/", json={"users": names})
+    event.remove(Engine, "before_cursor_execute", count)
+    assert [each["user__username"] for each in answer.json()["added"]] == sorted(names)
+    assert 0 < len(statements) < len(names)

@@ -208,8 +208,7 @@ async def member_addition(
         team = await teams.find_managed(user, uid)
         return await _preview(user, team, await teams.find_new_members(user, uid, names), language, assets)
     added = await teams.add_members(user, uid, names, body.role)
-    records = [_member_record(uid, await teams.find_member(user, uid, name)) for name in added]
-    return Created(MembersAdded(records), Link(f"{team_path(uid)}members/"))
+    return Created(MembersAdded([_member_record(uid, row) for row in added]), Link(f"{team_path(uid)}members/"))
 
 
 def _parse_names(body: NewMembers) -> list[str]:
