@@ -1,5 +1,6 @@
 """Sharing with teams in every way that there is for people, and what becomes of it later."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import httpx
@@ -10,6 +11,7 @@ from sqlalchemy.engine import Engine
 from fieldgate.assets.sharing import grants
 from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam, last_segment
 from tests.assets.sharing.test_teams import TEAMS, create_team, held, share
+from tests.conftest import StartService
 
 WAYS = ("single", "field", "bulk", "user", "batch", "csv")
 
@@ -168,3 +170,41 @@ async def test_adding_many_people_takes_few_statements(team: SharingTeam) -> Non
     event.remove(Engine, "before_cursor_execute", count)
     assert [each["user__username"] for each in answer.json()["added"]] == sorted(names)
     assert 0 < len(statements) < len(names)
+
+
+async def remove_member(people: SharingTeam, wash: str, uid: str) -> None:
+    await people.request("owner", "DELETE", f"{TEAMS}{wash}/members/ann/")
+
+
+async def delete_team(people: SharingTeam, wash: str, uid: str) -> None:
+    await people.request("owner", "DELETE", f"{TEAMS}{wash}/")
+
+
+async def unshare(people: SharingTeam, wash: str, uid: str) -> None:
+    await people.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": f"team:{wash}"})
+
+
+@pytest.mark.parametrize("take", [remove_member, delete_team, unshare])
+async def test_loss_takes_effect_on_the_next_request_in_every_process(
+    start: StartService, database_url: str, take: Callable[[SharingTeam, str, str], Awaitable[None]]
+) -> None:
+    """Also of responses that a process or the caller has kept."""
+    async with start(database_url=database_url) as one, start(database_url=database_url) as other:
+        people = await SharingTeam.create(one)
+        beside = SharingTeam(other)
+        beside.headers, beside.user_ids = people.headers, people.user_ids
+        uid, wash = await people.create_asset(), await create_team(people, "owner", "ann")
+        await share(people, uid, wash, "view_asset")
+        form = f"/api/v2/assets/{uid}/"
+        paths = ("/api/v2/assets/", "/api/v2/assets/?q=asset_type:survey", form, f"{form}permission-assignments/")
+        tags = {}
+        for here in (people, beside):
+            for path in paths:
+                answer = await here.request("ann", "GET", path)
+                assert answer.status_code == 200
+                tags[here, path] = answer.headers["ETag"]
+        await take(people, wash, uid)
+        for (here, path), tag in tags.items():
+            answer = await here.request("ann", "GET", path, headers={"If-None-Match": tag})
+            assert answer.status_code == (200 if path in paths[:2] else 404), path
+            assert answer.status_code == 404 or answer.json()["count"] == 0
