@@ -162,8 +162,9 @@ class TeamStore:
                 entries = [_member_entry("add-member", team, row, role=role) for row in new]
                 await write_log(connection, by, *entries)
                 await self._data_versions.bump(connection, TOPIC)
-            added = _select_members(team.id).where(users.c.id.in_([row.id for row in new]))
-            return (await connection.execute(added.order_by(users.c.username_key))).all()
+            query = _select_members(team.id).where(users.c.id.in_([row.id for row in new]))
+            added: Sequence[Row[Any]] = (await connection.execute(query.order_by(users.c.username_key))).all()
+        return added
 
     async def set_role(self, by: User, uid: str, username: str, role: Role) -> None:
         async with self._database.transaction() as connection:

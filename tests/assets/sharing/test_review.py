@@ -54,8 +54,8 @@ async def test_review_has_the_assignments_of_all_managed_assets(
             return last_segment(record.get("user") or record["team"])
 
         def key(record: dict[str, Any]) -> tuple[str, ...]:
-            names = ("url", "user", "team", "team__name", "permission", "inherited", "via", "expires_at")
-            names += () if "via" in record else ("partial_permissions",)  # those of one team
+            names = ["url", "user", "team", "team__name", "permission", "inherited", "via", "expires_at"]
+            names += [] if "via" in record else ["partial_permissions"]  # those of one team
             return tuple(str(record.get(name)) for name in names)
 
         disabled = {each.username for each in world.users if each.is_disabled}
