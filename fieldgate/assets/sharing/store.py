@@ -146,7 +146,8 @@ class SharingTransaction:
     def find_grantees(self, names: Iterable[str], by: Caller, uids: Collection[str]) -> dict[str, Grantee]:
         """Return users, including disabled ones, by `username_key`, and teams by `team:` and name or uid.
 
-        The caller can name own teams, superusers all of them; and by uid teams that have permissions on the assets.
+        The caller can name own teams, superusers all of them; and by uid teams that have permissions on the assets, or
+        on their collections.
         """
         names = set(names)
         keys = {username_key(name) for name in names}
@@ -155,9 +156,8 @@ class SharingTransaction:
         if named := [name.removeprefix(TEAM_PREFIX) for name in names if name.startswith(TEAM_PREFIX)]:
             is_known = team_members.c.user_id == by.id
             known = select(team_members.c.team_id).where(true() if by.is_superuser else is_known)
-            holding = select(assignments.c.user_id).join_from(
-                assignments, assets, assets.c.id == assignments.c.asset_id
-            )
+            is_on_asset = assignments.c.asset_id.in_((assets.c.id, assets.c.parent_id))
+            holding = select(assignments.c.user_id).join_from(assignments, assets, is_on_asset)
             found |= self._find_teams(named, known, holding.where(in_values(self._database, assets.c.uid, uids)))
         return found
 

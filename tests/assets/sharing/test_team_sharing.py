@@ -9,7 +9,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from fieldgate.assets.sharing import grants
-from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam, last_segment
+from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam, last_segment, user_url
 from tests.assets.sharing.test_teams import TEAMS, create_team, held, share
 from tests.conftest import StartService
 
@@ -208,3 +208,25 @@ async def test_loss_takes_effect_on_the_next_request_in_every_process(
             answer = await here.request("ann", "GET", path, headers={"If-None-Match": tag})
             assert answer.status_code == (200 if path in paths[:2] else 404), path
             assert answer.status_code == 404 or answer.json()["count"] == 0
+
+
+async def test_managers_handle_teams_of_the_collection_that_they_are_not_in(team: SharingTeam) -> None:
+    collection = await team.create_asset("collection")
+    uid = await team.create_asset(parent=collection)
+    await team.grant(uid, "manager", "manage_asset")
+    await share(team, collection, await create_team(team, "owner", "ann"), "change_asset")
+    listed = (await team.request_assignments(uid, "manager", "GET", "?teams=true")).json()
+    of_team = [each for each in listed if "team" in each]
+    assert [(each["inherited"], each["team__name"]) for each in of_team] == [(True, None)] * 2
+    back: Any = [each for each in listed if each.get("user") != user_url("owner")]
+    table = (await team.request_assignments(uid, "manager", "GET", "csv/")).text
+    for path, body in (("bulk/?teams=true", back), ("csv/", {"text": table, "mode": "replace"})):
+        answer = await team.request_assignments(uid, "manager", "POST", path, json=body)
+        assert answer.status_code == 200, answer.text
+        assert (await team.request_assignments(uid, "manager", "GET", "?teams=true")).json() == listed
+    [record] = [each for each in of_team if "change_asset" in each["permission"]]
+    assert (await team.request("manager", "DELETE", record["url"])).status_code == 204
+    assert (await held(team, uid, "ann"), await held(team, collection, "ann")) == (
+        {"view_asset"},
+        {"view_asset", "change_asset"},
+    )
