@@ -24,6 +24,7 @@ from fieldgate.pagination import PageRequest
 Role = Literal["admin", "member"]
 
 MAX_NAME_CHARS = 100
+MAX_KEY_CHARS = 200  # of a name in lower case and normal form: a few characters become several
 MAX_DESCRIPTION_CHARS = 1_000
 MAX_MEMBERS = 10_000  # of one team
 MAX_OWN_TEAMS = 200  # that one user is an admin of
@@ -326,7 +327,8 @@ def _member_entry(action: str, team: Row[Any], user: Row[Any], **details: Any) -
 
 def _check_name(name: str) -> str:
     name = " ".join(name.split())
-    if not name or not name.isprintable() or len(name) > MAX_NAME_CHARS:
+    is_too_long = len(name) > MAX_NAME_CHARS or len(username_key(name)) > MAX_KEY_CHARS
+    if not name or not name.isprintable() or is_too_long:
         raise ValidationError({"name": [Message("Enter a name of at most {most} letters.", most=MAX_NAME_CHARS)]})
     return name
 

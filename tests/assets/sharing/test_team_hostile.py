@@ -131,7 +131,7 @@ async def test_hidden_teams_are_as_those_that_do_not_exist(team: SharingTeam) ->
 
 async def test_names_that_are_refused(team: SharingTeam) -> None:
     wash = await create_team(team, "owner")
-    for name in ("", "  ", "a\x00b", "a\x07b", "\u202e", "x" * 101, "x" * 10_000, 7, ["x"]):
+    for name in ("", "  ", "a\x00b", "a\x07b", "\u202e", "x" * 101, "x" * 10_000, "\ufdfa" * 100, 7, ["x"]):
         for method, path in (("POST", TEAMS), ("PATCH", f"{TEAMS}{wash}/")):
             answer = await team.request("owner", method, path, json={"name": name})
             assert (answer.status_code, list(answer.json())) == (400, ["name"]), name
@@ -203,6 +203,15 @@ async def test_last_two_admins_leave_at_once(team: SharingTeam) -> None:
     await team.request("owner", "PATCH", f"{TEAMS}{wash}/members/ann/", json={"role": "admin"})
     leave = [team.request(by, "DELETE", f"{TEAMS}{wash}/members/{by}/") for by in ("owner", "ann")]
     assert sorted(answer.status_code for answer in await asyncio.gather(*leave)) == [204, 409]
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
+async def test_longest_names_fit_into_their_columns(team: SharingTeam) -> None:
+    for name in ("x" * 100, "\u00df" * 100, "\U0001f30a" * 100):
+        uid = await create_team(team, "owner", name=name)
+        await share(team, await team.create_asset(), uid, "view_asset")
+        answer = await team.request("owner", "PATCH", f"{TEAMS}{uid}/", json={"description": "\U0001f30a" * 1000})
+        assert answer.status_code == 200, answer.text
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
