@@ -54,7 +54,7 @@ async def load_team_list(page: Page, api: InternalAPI) -> dict[str, Any]:
 async def load_team(page: Page, api: InternalAPI) -> dict[str, Any]:
     form, path = page.form, team_path(page.record["uid"])
     added = form.values.get("added") if form is not None else None
-    values = {
+    values: dict[str, Any] = {
         "team": page.record,
         "may_manage": _may_manage(page, page.record),
         "members": await api.get(f"{path}members/", {"limit": MAX_LISTED}),
@@ -71,7 +71,7 @@ async def load_team(page: Page, api: InternalAPI) -> dict[str, Any]:
 
 
 def _may_manage(page: Page, team: Mapping[str, Any]) -> bool:
-    return page.caller.is_superuser or team["role"] == "admin"
+    return page.caller.is_superuser or bool(team["role"] == "admin")
 
 
 async def load_part(page: Page, api: InternalAPI) -> dict[str, Any]:
@@ -82,7 +82,8 @@ async def load_part(page: Page, api: InternalAPI) -> dict[str, Any]:
 async def load_member(page: Page, api: InternalAPI) -> dict[str, Any]:
     team = await api.get(team_path(page.request.path_values["uid"]))
     may_manage, is_own = _may_manage(page, team), page.record["user__username"] == page.caller.username
-    values = {"team": team, "may_manage": may_manage, "is_own": is_own, "losses": [], "max_gains": MAX_LISTED_GAINS}
+    values: dict[str, Any] = {"team": team, "may_manage": may_manage, "is_own": is_own}
+    values |= {"losses": [], "max_gains": MAX_LISTED_GAINS}
     if may_manage or is_own:
         lost = await api.send("DELETE", page.request.path, query=DRY_RUN)
         values["losses"] = [] if lost.is_error else _group_gains(lost.body["assets"])
