@@ -171,16 +171,18 @@ def parse_assignment(fields: AssignmentBody, errors: ErrorCollector, field_prefi
     return Grant(username, codename, filters, field_prefix, is_valid, end)
 
 
-def _parse_grantee(user: str | UnsetType, team: str, field_prefix: str, errors: ErrorCollector) -> str | None:
+def _parse_grantee(
+    user: str | UnsetType | None, team: str | None, field_prefix: str, errors: ErrorCollector
+) -> str | None:
     """Parse who gets a permission: a user or a team."""
-    if team and user is not UNSET:
+    if team and isinstance(user, str):
         errors.add(field_prefix + "team", Message("Name a user or a team, not both."))
         return None
-    if not team and user is UNSET:
+    if isinstance(user, str):
+        return parse_user(user, field_prefix + "user", errors)
+    if not team:
         errors.add(field_prefix + "user", Message("This field is required."))
         return None
-    if not isinstance(user, UnsetType):
-        return parse_user(user, field_prefix + "user", errors)
     uid = _parse_reference("teams", team, field_prefix + "team", errors)
     return None if uid is None else TEAM_PREFIX + uid
 
