@@ -185,7 +185,8 @@ class TeamStore:
             is_own = username_key(username) == username_key(by.username)
             team = await self._lock_managed(connection, by, uid, is_allowed=is_own)
             member = await _find_member(connection, team.id, username)
-            await _keep_an_admin(connection, team.id, member.id)
+            if member.role == ADMIN:
+                await _keep_an_admin(connection, team.id, member.id)
             await connection.execute(_is_member(team_members.delete(), team.id, member.id))
             await write_log(connection, by, _member_entry("remove-member", team, member))
             await self._data_versions.bump(connection, TOPIC)

@@ -10,6 +10,7 @@ import pytest
 
 from fieldgate.accounts.tables import teams
 from fieldgate.assets.tables import assets
+from tests.accounts.disabled_users import disable_user
 from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam
 from tests.assets.sharing.test_ends import END
 from tests.assets.sharing.test_teams import TEAMS, create_team, held, share
@@ -203,6 +204,17 @@ async def test_last_two_admins_leave_at_once(team: SharingTeam) -> None:
     await team.request("owner", "PATCH", f"{TEAMS}{wash}/members/ann/", json={"role": "admin"})
     leave = [team.request(by, "DELETE", f"{TEAMS}{wash}/members/{by}/") for by in ("owner", "ann")]
     assert sorted(answer.status_code for answer in await asyncio.gather(*leave)) == [204, 409]
+
+
+async def test_members_of_a_team_whose_admin_is_disabled(team: SharingTeam) -> None:
+    """They can leave, and a superuser can give the team another admin."""
+    wash = await create_team(team, "owner", "ann", "bob")
+    await disable_user(team.service.store, "owner")
+    path = f"{TEAMS}{wash}/members/"
+    assert (await team.request("bob", "DELETE", f"{path}bob/")).status_code == 204
+    assert (await team.request("boss", "DELETE", f"{path}owner/")).status_code == 409
+    assert (await team.request("boss", "PATCH", f"{path}ann/", json={"role": "admin"})).status_code == 200
+    assert (await team.request("ann", "DELETE", f"{path}owner/")).status_code == 204
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
