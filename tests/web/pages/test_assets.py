@@ -245,28 +245,6 @@ async def test_deleted_forms(world: AssetWorld) -> None:
     assert (await PageClient(world.service).get(TRASH_PATH)).status_code == 401
 
 
-async def test_deleted_forms_are_there_after_a_restart(start: StartService, database_url: str) -> None:
-    """On both databases: delete, undo, delete, restart, find it, restore it with its permissions."""
-    delete = ("delete", {"confirm": "yes"})
-    async with start(database_url=database_url) as service:
-        world = AssetWorld(service)
-        owner, client = await world.user("amina")
-        path = await world.create(owner)
-        await world.share(owner, path, "AnonymousUser")
-        await client.submit_and_follow(path, *delete)
-        uid = path.removesuffix("/").rsplit("/", 1)[1]
-        await client.submit_and_follow(TRASH_PATH, "restore", {"uid": uid})
-        before = await service.get(path)
-        await client.submit_and_follow(path, *delete)
-    async with start(database_url=database_url) as service:
-        client = await PageClient.logged_in(service, owner)
-        assert "Household survey" in visible_text((await client.get(TRASH_PATH)).text)
-        assert (await service.get(path)).status_code == 404
-        await client.submit_and_follow(TRASH_PATH, "restore", {"uid": uid})
-        after = await service.get(path)
-        assert (before.status_code, after.json()) == (200, before.json())
-
-
 async def test_without_a_trash_deleting_cannot_be_undone(start: StartService) -> None:
     async with start(trash_days=0) as service:
         world = AssetWorld(service)
