@@ -78,6 +78,20 @@ def test_phone_cuts_no_graph_off(page_visitor: PageVisitor) -> None:
     assert not loaded.page.locator(".graph").is_visible(), "the table above has the same"
 
 
+def test_phone_shows_all_columns_of_the_guide(page_visitor: PageVisitor) -> None:
+    loaded = page_visitor.open(ENTRIES["guide"], Language.ENGLISH)
+    loaded.resize(PHONE)
+    hidden = "tables => tables.filter(each => each.scrollWidth > each.parentElement.clientWidth).length"
+    assert loaded.page.locator(".document table").evaluate_all(hidden) == 0
+
+
+def test_focus_follows_the_header_on_a_phone(page_visitor: PageVisitor) -> None:
+    loaded = page_visitor.open(ENTRIES["home-user"], Language.ENGLISH)
+    loaded.resize(PHONE)
+    tops = [box["y"] for each in loaded.page.locator(".site-header > *").all() if (box := each.bounding_box())]
+    assert (len(tops), tops) == (3, sorted(tops))
+
+
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])
 def test_focus_follows_the_order_of_the_home_page(page_visitor: PageVisitor, width: int) -> None:
     """By columns: a section is below the one before, or in the next column."""
