@@ -24,7 +24,7 @@ HOSTILE = DemoTexts(
     form=f"Form {PAYLOAD}",
     other_form=f"{{{{1337*1337}}}} {PAYLOAD}",
     collection=f"</title></svg>{PAYLOAD}",
-    team=f"Team <img src=x onerror={MARK}><script>{MARK}</script>",
+    team=f"Team <img src=x onerror={MARK}>",
     filename="\"'><img src=x onerror=alert(1)>.xlsx",
     event=f"Event {PAYLOAD}",
     summary=(
