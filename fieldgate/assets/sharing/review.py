@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 from sqlalchemy import (
-    CTE,
     JSON,
     BigInteger,
     ColumnElement,
@@ -167,46 +166,46 @@ def _given(managed: _Ids, username: str) -> Subquery:
     if not username:
         return select(every, no_team).subquery("given")
     person = select(users.c.id).where(users.c.username_key == username_key(username)).scalar_subquery()
-    held = select(every).where(every.c.user_id.in_(with_teams_of(person))).cte("held")
-    own = select(held, no_team).where(held.c.user_id == person)
-    return union_all(own, _through_teams(held, person)).subquery("given")
+    return _of_person(every, person).subquery("given")
 
 
-def _through_teams(held: CTE, person: ScalarSelect[Any]) -> Select[Any]:
-    """What a person has only through teams, once for each asset and permission. It ends with the last of them.
+def _of_person(every: Subquery, person: ScalarSelect[Any]) -> Select[Any]:
+    """The assignments of a person, and what the person has only through teams, once for each asset and permission.
 
-    `held` are the assignments of the person and of these teams.
+    That ends with the last of the teams. Windows, because PostgreSQL compares each row with all others in subqueries.
     """
-    inside, other, full = assets.alias("inside"), held.alias("other"), held.alias("full")
-    same = and_(other.c.user_id == person, other.c.asset_id == held.c.asset_id, other.c.permission == held.c.permission)
-    is_full = and_(
-        full.c.asset_id == held.c.asset_id,
-        full.c.permission.in_(ON_ALL_SUBMISSIONS),
-        or_(full.c.user_id == person, ~_is_overruled(full.c.asset_id, person, full.c.permission)),
+    inside = assets.alias("inside")
+    is_passed = and_(
+        ~_is_overruled(every.c.asset_id, person, every.c.permission),
+        ~and_(every.c.is_inherited, _is_denied(inside.c.parent_id, person, every.c.permission)),
     )
-    group = [held.c.asset_id, held.c.permission]
-    all_end = func.count().over(partition_by=group) == func.count(held.c.expires_at).over(partition_by=group)
-    last_end = type_coerce(func.max(held.c.expires_at).over(partition_by=group), Timestamp)
-    columns = {each.name: each for each in held.c} | {
-        "user_id": person,
-        "expires_at": case((all_end, last_end)),
-        "is_inherited": true(),
-        "via_id": held.c.user_id,
-        "place": func.row_number().over(partition_by=group, order_by=held.c.user_id),
-    }
-    passed = (
-        select(*(column.label(name) for name, column in columns.items()))
-        .join_from(held, inside, inside.c.id == held.c.asset_id)
-        .where(
-            held.c.user_id != person,
-            ~_is_overruled(held.c.asset_id, person, held.c.permission),
-            ~and_(held.c.is_inherited, _is_denied(inside.c.parent_id, person, held.c.permission)),
-            ~exists(select(other.c.uid).where(same).correlate_except(other)),
-            ~and_(held.c.permission == PARTIAL, exists(select(full.c.uid).where(is_full).correlate_except(full))),
+    group = [every.c.asset_id, every.c.permission]
+    is_own, is_full = every.c.user_id == person, every.c.permission.in_(ON_ALL_SUBMISSIONS)
+    all_end = func.count().over(partition_by=group) == func.count(every.c.expires_at).over(partition_by=group)
+    found = (
+        select(
+            every,
+            is_own.label("is_own"),
+            func.max(case((is_own, 1), else_=0)).over(partition_by=group).label("has_own"),
+            func.max(case((is_full, 1), else_=0)).over(partition_by=every.c.asset_id).label("has_full"),
+            func.row_number().over(partition_by=group, order_by=every.c.user_id).label("place"),
+            case((all_end, func.max(every.c.expires_at).over(partition_by=group))).label("last_end"),
         )
-        .subquery("passed")
+        .join_from(every, inside, inside.c.id == every.c.asset_id)
+        .where(every.c.user_id.in_(with_teams_of(person)), or_(is_own, is_passed))
+        .subquery("found")
     )
-    return select(*(each for each in passed.c if each.name != "place")).where(passed.c.place == 1)
+    is_surpassed = and_(found.c.permission == PARTIAL, found.c.has_full == 1)
+    last_end = type_coerce(case((found.c.is_own, found.c.expires_at), else_=found.c.last_end), Timestamp)
+    changed = {
+        "user_id": person,
+        "expires_at": last_end,
+        "is_inherited": or_(found.c.is_inherited, ~found.c.is_own),
+    }
+    columns = [changed.get(each.name, found.c[each.name]).label(each.name) for each in every.c]
+    via_id = case((~found.c.is_own, found.c.user_id)).label("via_id")
+    is_only_passed = and_(found.c.has_own == 0, found.c.place == 1, ~is_surpassed)
+    return select(*columns, via_id).where(or_(found.c.is_own, is_only_passed))
 
 
 def _among(asset_id: ColumnElement[int], managed: _Ids) -> ColumnElement[bool]:
