@@ -178,15 +178,25 @@ class Permission(msgspec.Struct, kw_only=True):
     contradictory: list[str] = []
 
 
+class TeamReference(msgspec.Struct):
+    """A team; without its name if the caller is not in it."""
+
+    url: str | None = None
+    name: str | None = None
+
+
 class Assignment(msgspec.Struct, kw_only=True):
-    """A permission of a user on an asset."""
+    """A permission of a user, or a team, on an asset."""
 
     url: str = ""
     user: str = ""
+    team: str = ""
+    team__name: str | None = None
     permission: str = ""
     label: Any = ""  # a text, or texts by permission for partial_submissions
     partial_permissions: list[dict[str, Any]] = []
     inherited: bool = False
+    via: TeamReference | None = None  # through which the user has it
     expires_at: str | None = None  # when it ends
 
     @property

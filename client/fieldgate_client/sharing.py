@@ -21,7 +21,7 @@ from fieldgate_client.errors import (
     UnknownName,
     UnsupportedByServer,
 )
-from fieldgate_client.records import Asset, Assignment, Effect
+from fieldgate_client.records import Asset, Assignment, Effect, TeamReference
 from fieldgate_client.server_url import API_ROOT, identifier, last_path_segment
 from fieldgate_client.terminal_text import clean_line
 
@@ -55,13 +55,6 @@ class SharingResult(msgspec.Struct, kw_only=True):
     result: list[UserPermissions] = []
     counts: dict[str, int] = {}
     dry_run: bool = False
-
-
-class TeamReference(msgspec.Struct):
-    """A team; without its name if the caller is not in it."""
-
-    url: str | None = None
-    name: str | None = None
 
 
 class MatchedRule(msgspec.Struct, kw_only=True):
