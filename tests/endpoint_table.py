@@ -21,7 +21,7 @@ def with_endpoints(document: str) -> str:
             titles.setdefault(operation.route.path, operation.description.title.text)
             methods.setdefault(operation.route.path, []).append(operation.route.method)
     rows = "".join(f"| `{path}` | {title} | {', '.join(methods[path])} |\n" for path, title in titles.items())
-    return _TABLE.sub(lambda _: f"| path | | methods |\n|---|---|---|\n{rows}", document)
+    return _TABLE.sub(lambda _: f"| path | title | methods |\n|---|---|---|\n{rows}", document)
 
 
 if __name__ == "__main__":

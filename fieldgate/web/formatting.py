@@ -109,7 +109,8 @@ class Formatter:
         while amount >= 1000 and unit < len(_BYTE_UNITS) - 1:
             amount, unit = amount / 1000, unit + 1
         rounded = round(amount) if unit == 0 or amount >= 100 else round(amount, 1)
-        length: Literal["short", "long"] = "short" if unit else "long"  # the short form is "0 byte"
+        # The short form of bytes is "0 byte". CLDR has no long one in Arabic.
+        length: Literal["short", "long"] = "short" if unit or str(self._locale) == "ar" else "long"
         return units.format_unit(rounded, f"digital-{_BYTE_UNITS[unit]}", length, locale=self._locale)
 
     def list(self, names: Iterable[str]) -> str:
