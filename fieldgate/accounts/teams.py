@@ -4,6 +4,7 @@ A team has a row in `users`, so that permissions are assigned to it as to a user
 can see a team. Its admins manage it, and need no permission on any asset for that.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -16,6 +17,7 @@ from fieldgate.accounts.store import TOPIC, username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, TEAM_PREFIX, team_members, teams, users
 from fieldgate.db import Database, DataVersions, RowPage, new_uid, now, paginate
 from fieldgate.db.log import USERS, LogEntry, LogObject, LogUser, write_log
+from fieldgate.db.uid import UID_LENGTH
 from fieldgate.errors import Conflict, Forbidden, NotFound, ValidationError
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
@@ -331,7 +333,12 @@ def _check_name(name: str) -> str:
     is_too_long = len(name) > MAX_NAME_CHARS or len(username_key(name)) > MAX_KEY_CHARS
     if not name or not name.isprintable() or is_too_long:
         raise ValidationError({"name": [Message("Enter a name of at most {most} letters.", most=MAX_NAME_CHARS)]})
+    if _looks_like_uid(name):  # `team:` and a text is a name or a uid: a name must not stand for another team
+        raise ValidationError({"name": [Message("This name is reserved; choose another one.")]})
     return name
+
+
+_looks_like_uid = re.compile(rf"t[a-z0-9]{{{UID_LENGTH - 1}}}", re.ASCII | re.IGNORECASE).fullmatch
 
 
 def _check_description(description: str) -> None:

@@ -1,12 +1,12 @@
 """The assets that a team can use, and what people gain by joining it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from sqlalchemy import Select, not_, select
 
-from fieldgate.assets.authorization import AssignmentScope
+from fieldgate.assets.authorization import AssignmentScope, allowed_permissions
 from fieldgate.assets.sharing.grants import AssetGrants
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
 from fieldgate.assets.store import only_listed
@@ -18,7 +18,8 @@ from fieldgate.permissions import rules
 from fieldgate.permissions.rules import Codenames, PermissionState
 from fieldgate.permissions.submission_filters import Filters
 
-MAX_PREVIEWED_ASSETS = 1_000
+MAX_PREVIEWED_ASSETS = 200  # the newest
+MAX_COMPARISONS = 10_000  # of people and assets in one preview
 
 
 class TeamAsset(msgspec.Struct, frozen=True):
@@ -49,20 +50,16 @@ class TeamAssets:
     async def gained(self, caller: User, team_id: int, people: Mapping[int, str]) -> list[TeamAsset]:
         """Return what people have only through a team, or would have, on assets that a caller can see.
 
-        `people` are usernames by id.
+        Those who do not manage an asset learn what the team may do with it, not what others may do already. `people`
+        are usernames by id.
         """
 
         def compare(transaction: SharingTransaction) -> list[TeamAsset]:
-            found = []
-            for asset in transaction.load_many(uids, [team_id, *people]):
-                for user_id, username in people.items():
-                    others = [each for each in asset.scope.teams.get(user_id, ()) if each != team_id]
-                    held, filters = _held(asset, _state(asset.scope, user_id, *others, team_id))
-                    if gained := held - _held(asset, _state(asset.scope, user_id, *others))[0]:
-                        found.append(TeamAsset(asset, gained, filters, username))
-            return found
+            loaded = transaction.load_many(uids, [team_id, caller.id, *people])
+            return transaction.run_by_cost(len(loaded) * len(people), _compare, loaded, caller, team_id, people)
 
-        _, uids = await self._uids(caller, team_id, PageRequest(MAX_PREVIEWED_ASSETS, 0))
+        limit = max(1, min(MAX_PREVIEWED_ASSETS, MAX_COMPARISONS // max(1, len(people))))
+        _, uids = await self._uids(caller, team_id, PageRequest(limit, 0))
         return await self._store.change(uids, compare, is_dry_run=True)
 
     async def _uids(self, caller: User, team_id: int, page: PageRequest) -> tuple[int, Sequence[str]]:
@@ -70,6 +67,21 @@ class TeamAssets:
         async with self._database.read_transaction() as connection:
             found = await paginate(connection, _select_assets(caller, team_id), page, order_by=order)
         return found.total, [row.uid for row in found.rows]
+
+
+def _compare(loaded: Iterable[AssetGrants], caller: User, team_id: int, people: Mapping[int, str]) -> list[TeamAsset]:
+    found = []
+    for asset in loaded:
+        of_team = TeamAsset(asset, *_held(asset, _state(asset.scope, team_id)))
+        if "manage_asset" not in allowed_permissions(caller, asset.scope):
+            found += [msgspec.structs.replace(of_team, username=username) for username in people.values()]
+            continue
+        for user_id, username in people.items():
+            others = [each for each in asset.scope.teams.get(user_id, ()) if each != team_id]
+            held, filters = _held(asset, _state(asset.scope, user_id, *others, team_id))
+            if gained := held - _held(asset, _state(asset.scope, user_id, *others))[0]:
+                found.append(TeamAsset(asset, gained, filters, username))
+    return found
 
 
 def _select_assets(caller: User, team_id: int) -> Select[Any]:

@@ -91,3 +91,22 @@ async def test_explanation_names_the_team(team: SharingTeam) -> None:
     answer = await team.request_assignments(uid, "ann", "GET", "explain/?user=ann&permission=view_asset")
     rule = answer.json()["rules"][0]
     assert (rule["rule"], rule["via"][0]["name"]) == ("team", "WASH")
+
+
+async def test_a_name_never_stands_for_another_team(team: SharingTeam) -> None:
+    wash = await create_team(team, "ann")
+    for name in (wash, wash.upper(), f" {wash} "):
+        answer = await team.request("bob", "POST", TEAMS, json={"name": name})
+        assert (answer.status_code, list(answer.json())) == (400, ["name"])
+    other = await create_team(team, "bob", name="Other")
+    assert (await team.request("bob", "PATCH", f"{TEAMS}{other}/", json={"name": wash})).status_code == 400
+
+
+async def test_a_preview_does_not_tell_what_others_have(team: SharingTeam) -> None:
+    uid, wash = await team.create_shared_asset(), await create_team(team, "owner")
+    await team.request("owner", "POST", f"{TEAMS}{wash}/members/", json={"user": "ann", "role": "admin"})
+    await share(team, uid, wash, "view_asset")
+    for by, told in (("ann", ["bob", "viewer"]), ("owner", ["bob"])):  # ann does not manage the form
+        body = {"users": ["bob", "viewer"]}
+        preview = await team.request(by, "POST", f"{TEAMS}{wash}/members/?dry_run=true", json=body)
+        assert sorted(last_segment(each["user"]) for each in preview.json()["assets"]) == told
