@@ -265,7 +265,7 @@ def replace(
     _validate_ends(state, requested, asset_type, ends or {})
     new_filters = required_filters(requested, filters)
     needed = requested - _held_already(state, requested, asset_type, new_filters, ends or {})
-    replaced = _apply_grant(state, needed, asset_type, new_filters)
+    replaced = _apply_grant(state, needed, asset_type, new_filters if PARTIAL in needed else {})
     closure = _granted_closure(requested, asset_type, new_filters)
     # Twice: without partial_submissions, what a team passes on may come into force.
     while surplus := own_permissions(replaced.state, asset_type) - closure:
@@ -338,25 +338,23 @@ def _apply_grant(state: PermissionState, requested: Codenames, asset_type: str, 
         ),
     ]
     filters = state.filters
-    if PARTIAL in granted - state.granted:
-        effects += [
-            Effect(each, EffectKind.REMOVED, EffectReason.CONTRADICTED, PARTIAL)
-            for each in sorted((passed_on(state, asset_type) & ON_ALL_SUBMISSIONS) - removed)
-        ]
     if PARTIAL in requested and not filters_equal(new_filters, state.filters):
         filters = new_filters
         if PARTIAL in state.granted:
             effects.append(Effect(PARTIAL, EffectKind.FILTERED, EffectReason.ASKED))
-    return RuleOutcome(
-        msgspec.structs.replace(
-            state,
-            granted=after,
-            denied=state.denied - granted,
-            filters=filters if PARTIAL in after else {},
-            ends=_ends_of(after, state),
-        ),
-        tuple(effects),
+    new_state = msgspec.structs.replace(
+        state,
+        granted=after,
+        denied=state.denied - granted,
+        filters=filters if PARTIAL in after else {},
+        ends=_ends_of(after, state),
     )
+    no_longer_passed = passed_on(state, asset_type) - own_permissions(new_state, asset_type) - removed
+    effects += [
+        Effect(each, EffectKind.REMOVED, EffectReason.CONTRADICTED, _contradicting_permission(each, granted, requested))
+        for each in sorted(no_longer_passed)
+    ]
+    return RuleOutcome(new_state, tuple(effects))
 
 
 def _apply_removal(state: PermissionState, requested: Codenames, asset_type: str, reason: EffectReason) -> RuleOutcome:
@@ -516,8 +514,8 @@ def _validate_ends(state: PermissionState, requested: Codenames, asset_type: str
     """Refuse an end after which the collection or a team would go on to pass the permission on."""
     for codename in sorted(requested):
         end = ends.get(codename)
-        if end is None:
-            continue
+        if end is None or (codename in state.granted and state.ends.get(codename) == end):
+            continue  # it is so already
         passed = state.collection | state.teams
         lifted = _CLOSURES[asset_type][codename] & state.denied
         outlasting = codename in passed and _passed_end(state, codename) > end

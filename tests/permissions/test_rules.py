@@ -384,6 +384,26 @@ def test_replace_does_not_assign_inherited_again() -> None:
     assert more.state.denied == {"change_asset"}
 
 
+def test_replace_leaves_partial_submissions_of_a_team_to_the_team() -> None:
+    filters = with_implied_filters({"add_submissions": [{}]})
+    teams = rules.assign(PermissionState(), PARTIAL, "survey", filters).state.granted
+    member = PermissionState(teams=teams, team_filters=filters)
+    assert rules.replace(member, sorted(teams), "survey", filters) == RuleOutcome(member, ())
+
+
+def test_an_end_that_is_so_already_can_be_written_back() -> None:
+    member = PermissionState(granted=frozenset({"view_asset"}), ends={"view_asset": FIRST}, teams=frozenset({VIEW}))
+    assert rules.replace(member, ["view_asset"], "survey", None, {"view_asset": FIRST}) == RuleOutcome(member, ())
+    with pytest.raises(RuleViolation, match="would not end"):
+        rules.replace(member, ["view_asset"], "survey", None, {"view_asset": SECOND})
+
+
+def test_full_permission_removes_partial_submissions_of_a_team() -> None:
+    member = PermissionState(teams=frozenset({VIEW, PARTIAL}), team_filters=SEEN)
+    outcome = rules.assign(member, "view_submissions", "survey")
+    assert Effect(PARTIAL, EffectKind.REMOVED, EffectReason.CONTRADICTED, "view_submissions") in outcome.effects
+
+
 def test_recompute_implied_after_type_change() -> None:
     held = rules.with_implied(["manage_asset"], "empty")
     outcome = rules.recompute_implied(PermissionState(granted=held), "survey")
