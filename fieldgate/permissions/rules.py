@@ -274,6 +274,45 @@ def replace(
     return _apply_ends(state, replaced, requested, ends or {})
 
 
+def replace_direct(
+    state: PermissionState,
+    codenames: Iterable[str] | str,
+    asset_type: str,
+    filters: Filters | None = None,
+    ends: RequestedEnds | None = None,
+) -> RuleOutcome:
+    """Replace all permissions by these and what teams pass on already.
+
+    What teams would pass on only now, because `partial_submissions` is removed, is denied.
+    """
+    requested, asked = _as_codenames(codenames), ends or {}
+    _validate(state, requested, asset_type)
+    new_filters = required_filters(requested, filters)
+    closure = _granted_closure(requested, asset_type, new_filters)
+    passed = passed_on(state, asset_type)
+    outlasting = {each for each in passed - {PARTIAL} if _passed_end(state, each) >= (asked.get(each) or NEVER)}
+    needed = requested - outlasting - _held_already(state, requested, asset_type, new_filters, asked)
+    _validate_ends(state, needed, asset_type, asked)
+    granted = _apply_grant(state, needed, asset_type, new_filters if PARTIAL in needed else {})
+    apart = msgspec.structs.replace(
+        granted.state, collection=state.collection - state.teams, teams=frozenset(), team_filters={}, team_ends={}
+    )
+    surplus = own_permissions(apart, asset_type) - closure
+    removed = _apply_removal(apart, surplus, asset_type, EffectReason.NOT_LISTED)
+    after = msgspec.structs.replace(
+        removed.state,
+        collection=state.collection,
+        teams=state.teams,
+        team_filters=state.team_filters,
+        team_ends=state.team_ends,
+    )
+    effects = granted.effects + removed.effects
+    while regained := passed_on(after, asset_type) - (passed - ({PARTIAL} & state.granted)) - closure:
+        denied = _apply_removal(after, regained, asset_type, EffectReason.NOT_LISTED)
+        after, effects = denied.state, effects + denied.effects
+    return _apply_ends(state, RuleOutcome(after, effects), needed, asked)
+
+
 def extend(
     state: PermissionState,
     codenames: Iterable[str] | str,
@@ -295,6 +334,14 @@ def remove_all(state: PermissionState, asset_type: str) -> RuleOutcome:
     """Remove all permissions, and deny the inherited ones."""
     _reject_owner(state)
     return _apply_removal(state, state.granted | state.collection | state.teams, asset_type, EffectReason.ASKED)
+
+
+def deny(state: PermissionState, codenames: Iterable[str], asset_type: str) -> RuleOutcome:
+    """Deny permissions, whether they are passed on now or later."""
+    requested = _as_codenames(codenames) & (INHERITABLE if state.is_public else ASSIGNABLE[asset_type])
+    passed = state.teams | with_implied(requested, asset_type)
+    denied = remove(msgspec.structs.replace(state, teams=passed), requested, asset_type)
+    return RuleOutcome(msgspec.structs.replace(denied.state, teams=state.teams), denied.effects)
 
 
 def recompute_implied(state: PermissionState, asset_type: str) -> RuleOutcome:
@@ -358,10 +405,11 @@ def _apply_grant(state: PermissionState, requested: Codenames, asset_type: str, 
 
 
 def _apply_removal(state: PermissionState, requested: Codenames, asset_type: str, reason: EffectReason) -> RuleOutcome:
-    removed = with_dependent(requested, asset_type) & state.granted
+    concerned = with_dependent(requested, asset_type)
+    removed = concerned & state.granted
     # Also what the collection does not pass down yet: it might later, and would imply what is denied now.
     could_pass = (INHERITABLE & assignable(asset_type, to_public=state.is_public)) | state.teams
-    passed = (state.collection | state.teams) & requested
+    passed = (state.collection | state.teams) & concerned
     denied = (with_dependent(passed, asset_type) & could_pass) - state.denied
     effects = [
         *(
@@ -384,9 +432,10 @@ def _apply_removal(state: PermissionState, requested: Codenames, asset_type: str
     after = msgspec.structs.replace(
         state, granted=granted, denied=state.denied | denied, filters=filters, ends=_ends_of(granted, state)
     )
-    if PARTIAL in state.granted - granted:
-        regained = passed_on(after, asset_type) - passed_on(state, asset_type) - {PARTIAL}
-        effects += [Effect(each, EffectKind.ALLOWED, EffectReason.DEPENDENT, PARTIAL) for each in sorted(regained)]
+    if lost := (state.granted - granted) & {PARTIAL, *ON_ALL_SUBMISSIONS}:
+        regained = passed_on(after, asset_type) - passed_on(state, asset_type)
+        because = max(lost, key=_breadth)
+        effects += [Effect(each, EffectKind.ALLOWED, EffectReason.DEPENDENT, because) for each in sorted(regained)]
     return RuleOutcome(after, tuple(effects))
 
 

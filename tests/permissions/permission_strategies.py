@@ -91,6 +91,11 @@ class Replace(Assign, frozen=True):
         return rules.replace(state, self.codenames, asset_type, self.filters, _of(self.codenames, self.ends))
 
 
+class ReplaceDirect(Assign, frozen=True):
+    def __call__(self, state: PermissionState, asset_type: str) -> RuleOutcome:
+        return rules.replace_direct(state, self.codenames, asset_type, self.filters, _of(self.codenames, self.ends))
+
+
 def _of(codenames: Iterable[str], ends: Mapping[str, datetime | None]) -> dict[str, datetime | None]:
     return {each: ends[each] for each in codenames if each in ends}
 
@@ -132,6 +137,7 @@ steps: st.SearchStrategy[Step] = st.one_of(
     st.builds(Remove, any_codenames),
     st.builds(Replace, codenames, partial_filters, requested_ends),
     st.builds(Replace, any_codenames, any_partial_filters),
+    st.builds(ReplaceDirect, codenames, partial_filters, requested_ends),
     st.builds(RemoveAll),
     st.builds(
         ExternalChange,
@@ -229,14 +235,15 @@ def check_effects(before: PermissionState, outcome: RuleOutcome, asked: Iterable
         assert effect.because in str(effect.message())
     assert sorted(by_what[EffectKind.GRANTED]) == sorted(now.granted - before.granted)
     # What teams pass on is held or not, as partial_submissions is assigned or not.
-    limited = PARTIAL in now.granted - before.granted
-    hidden = frozenset(each for each in before.teams - now.denied if limited and has_contradiction({PARTIAL, each}))
+    given = now.granted - before.granted
+    hidden = frozenset(each for each in before.teams if any(has_contradiction({each, other}) for other in given))
     removed = set(by_what[EffectKind.REMOVED])
     assert len(removed) == len(by_what[EffectKind.REMOVED])
     assert before.granted - now.granted <= removed <= (before.granted - now.granted) | hidden
     assert sorted(by_what[EffectKind.DENIED]) == sorted(now.denied - before.denied)
     allowed = set(by_what[EffectKind.ALLOWED])
-    regained = before.teams if PARTIAL in before.granted - now.granted else frozenset()
+    lost = before.granted - now.granted
+    regained = {each for each in before.teams if any(has_contradiction({each, other}) for other in lost)}
     assert len(allowed) == len(by_what[EffectKind.ALLOWED])
     assert before.denied - now.denied <= allowed <= (before.denied - now.denied) | regained
     is_filtered = PARTIAL in before.granted & now.granted and (

@@ -117,8 +117,8 @@ def test_remove_removes_exactly_named_and_dependent(situation: Situation, asked:
     before = rules.own_permissions(standing, asset_type)
     left = rules.own_permissions(rules.remove(standing, asked, asset_type).state, asset_type)
     gone = {each for each in before if each in asked or TABLE[each][1] & set(asked)}
-    if PARTIAL in gone:  # what teams pass on for all submissions comes into force
-        left -= {each for each in standing.teams if has_contradiction({PARTIAL, each})}
+    # What contradicted it and teams pass on comes into force.
+    left -= {each for each in standing.teams - before if any(has_contradiction({each, other}) for other in gone)}
     if before - left - gone == {PARTIAL}:  # only the filters of add_submissions were left
         assert "add_submissions" in gone
         assert set(standing.filters) <= {"add_submissions", "change_submissions"}
@@ -193,6 +193,27 @@ def test_replace_is_exact_and_idempotent(situation: Situation, asked: list[str],
         shown = rules.own_permissions(outcome.state, asset_type)  # sending back the list changes nothing
         filters = rules.own_filters(outcome.state, asset_type)
         assert rules.replace(outcome.state, shown, asset_type, filters).effects == ()
+
+
+@given(reachable_states(), codenames)
+def test_denied_permissions_are_not_held_later_either(situation: Situation, asked: list[str]) -> None:
+    standing, asset_type = situation
+    outcome = rules.deny(standing, asked, asset_type)
+    check_invariants(outcome.state, asset_type)
+    later = msgspec.structs.replace(outcome.state, teams=with_implied(asked, asset_type))
+    assert standing.is_public or not rules.own_permissions(later, asset_type) & {*asked}
+
+
+@given(reachable_states())
+def test_who_is_not_listed_keeps_exactly_what_teams_passed_on(situation: Situation) -> None:
+    standing, asset_type = situation
+    outcome = rules.replace_direct(standing, [], asset_type)
+    check_effects(standing, outcome)
+    assert outcome.state.granted == frozenset()
+    kept = rules.passed_on(standing, asset_type) & standing.teams
+    # Some submissions: those that were assigned are not those of the team.
+    assert rules.own_permissions(outcome.state, asset_type) == kept - ({PARTIAL} & standing.granted)
+    assert rules.replace_direct(outcome.state, [], asset_type) == RuleOutcome(outcome.state, ())
 
 
 @given(reachable_states())
@@ -385,7 +406,7 @@ def test_replace_does_not_assign_inherited_again() -> None:
 
 
 def test_replace_leaves_partial_submissions_of_a_team_to_the_team() -> None:
-    filters = with_implied_filters({"add_submissions": [{}]})
+    filters = with_implied_filters({"add_submissions": ({},)})
     teams = rules.assign(PermissionState(), PARTIAL, "survey", filters).state.granted
     member = PermissionState(teams=teams, team_filters=filters)
     assert rules.replace(member, sorted(teams), "survey", filters) == RuleOutcome(member, ())

@@ -38,7 +38,7 @@ class SharingChange(msgspec.Struct, frozen=True, kw_only=True):
     is_dry_run: bool
     replaces_all_users: bool = False  # users without a grant lose their permissions
     replaces_teams: bool = False  # teams without a grant, too
-    keeps_passed_on: bool = False  # what a user has through a collection or team already is not assigned
+    keeps_passed_on: bool = False  # what a user has through a team stays; what is passed on is not assigned again
     allows_own: bool = False  # users who do not manage the asset may change their own permissions
     names_assets: bool = False  # the request is for several assets, so errors name the asset
     field_names: Mapping[str, str] = {}  # fields of the request that are not named like those of one assignment
@@ -163,23 +163,17 @@ def _plan(
 ) -> list[PermissionChange]:
     changes: list[PermissionChange] = []
     for asset in assets:
-        others: dict[Grantee, list[Grant]] = {user: [] for user in _replaced(change, asset) if user not in by_user}
-        rule = rules.extend if change.keeps_passed_on else _RULES[change.action]
-        wanted = {**by_user, **others}
-        of_teams, refused = plan_changes(rule, asset, {each: wanted[each] for each in wanted if each.is_team})
-        changed = _with_changes(asset, of_teams)
-        # What people have through teams stays if the list cannot have it.
-        is_left_out = change.action is Action.CLONE or (change.replaces_all_users and asset.leaves_out_members)
-        of_people = _without_teams(changed) if is_left_out else changed
-        # Teams that a list names pass permissions on to people whom it does not name.
-        named = {each.id for each in by_user if each.is_team}
-        unlisted = [each for each in others if not each.is_team]
-        kept = {each for each in unlisted if change.replaces_teams or named & {*asset.scope.teams.get(each.id, ())}}
+        unlisted: dict[Grantee, list[Grant]] = {each: [] for each in _replaced(change, asset) if each not in by_user}
+        rule = (_KEEPING_RULES if change.keeps_passed_on else _RULES)[change.action]
+        named_teams, named_people = _split(by_user)
+        other_teams, other_people = _split(unlisted)
+        of_teams = plan_changes(rule, asset, {**named_teams, **other_teams})
+        changed = _with_changes(asset, of_teams[0])
         planned = [
-            (of_teams, refused),
-            plan_changes(rule, of_people, {each: by_user[each] for each in by_user if not each.is_team}),
-            plan_changes(rule, of_people, {each: [] for each in unlisted if each not in kept}),
-            plan_changes(rule, _without_teams(changed), {each: [] for each in unlisted if each in kept}),
+            of_teams,
+            plan_changes(rule, changed, named_people),
+            # A list may be older than the team, or too long to have its members: they keep what it passes on.
+            plan_changes(rules.replace_direct, changed, other_people),
         ]
         changes += chain.from_iterable(made for made, _ in planned)
         for each in chain.from_iterable(refusals for _, refusals in planned):
@@ -188,6 +182,11 @@ def _plan(
                 message = Message("{message} (asset {uid})", message=message, uid=asset.uid)
             change.errors.add(each.field_prefix + change.field_name(each.violation.field), message)
     return changes
+
+
+def _split(by_user: Mapping[Grantee, Sequence[Grant]]) -> tuple[dict[Grantee, Sequence[Grant]], ...]:
+    """Separate teams from people."""
+    return tuple({each: by_user[each] for each in by_user if each.is_team is is_team} for is_team in (True, False))
 
 
 def _with_changes(asset: AssetGrants, changes: Iterable[PermissionChange]) -> AssetGrants:
@@ -203,19 +202,11 @@ def _with_changes(asset: AssetGrants, changes: Iterable[PermissionChange]) -> As
     return msgspec.structs.replace(asset, scope=msgspec.structs.replace(asset.scope, direct=direct))
 
 
-def _without_teams(asset: AssetGrants) -> AssetGrants:
-    return msgspec.structs.replace(asset, scope=msgspec.structs.replace(asset.scope, teams={}))
-
-
 def _replaced(change: SharingChange, asset: AssetGrants) -> list[Grantee]:
-    """Return who loses permissions if there is no grant for them: those whom the list of assignments has."""
+    """Return who loses permissions if there is no grant for them."""
     if not change.replaces_all_users:
         return []
-    holders = [each for each in asset.holders() if each.is_active and (change.replaces_teams or not each.is_team)]
-    if not asset.leaves_out_members:
-        return holders
-    members = {each.user for each in asset.through_teams}
-    return [each for each in holders if each.id in asset.scope.direct or each not in members]
+    return [each for each in asset.holders() if each.is_active and (change.replaces_teams or not each.is_team)]
 
 
 class RefusedGrant(msgspec.Struct, frozen=True):
@@ -232,7 +223,11 @@ _RULES: dict[Action, _Rule] = {
     Action.REMOVE: lambda state, permissions, asset_type, *_: rules.remove(state, permissions, asset_type),
     Action.REMOVE_ALL: lambda state, _, asset_type, *__: rules.remove_all(state, asset_type),
     Action.REPLACE: rules.replace,
-    Action.CLONE: rules.replace,
+}
+_KEEPING_RULES: dict[Action, _Rule] = {
+    Action.ASSIGN: rules.extend,
+    Action.REPLACE: rules.replace_direct,
+    Action.CLONE: rules.replace_direct,
 }
 
 
@@ -252,7 +247,7 @@ def plan_changes(
         key = (
             None
             if before.filters or before.team_filters
-            else (_cache_key(before), _permissions(grants), id(filters), ends)
+            else (_cache_key(before), _permissions(grants), _flags(grants), id(filters), ends)
         )
         try:
             outcome = outcomes[key][0] if key in outcomes else _apply(rule, asset, before, grants)
@@ -277,6 +272,10 @@ def plan_type_change(asset: AssetGrants) -> list[PermissionChange]:
 
 def _permissions(grants: Iterable[Grant]) -> tuple[str, ...]:
     return tuple(grant.permission for grant in grants if grant.permission is not None)
+
+
+def _flags(grants: Iterable[Grant]) -> tuple[tuple[bool, bool], ...]:
+    return tuple((grant.is_inherited, grant.is_denied) for grant in grants)
 
 
 def _cache_key(state: PermissionState) -> tuple[object, ...]:
@@ -310,8 +309,17 @@ def _requested_ends(grants: Iterable[Grant]) -> dict[str, datetime | None]:
 
 
 def _apply(rule: _Rule, asset: AssetGrants, before: PermissionState, grants: Sequence[Grant]) -> RuleOutcome:
-    merged = _merge_filters(grants)
-    return rule(before, _permissions(grants), asset.asset_type, merged, _requested_ends(grants))
+    kept = [each for each in grants if not each.is_denied]
+    if rule is rules.replace and any(each.is_inherited for each in grants):
+        passed = rules.passed_on(before, asset.asset_type)
+        kept = [each for each in kept if not each.is_inherited or each.permission in passed]
+        rule = rules.replace if kept else rules.replace_direct
+    outcome = rule(before, _permissions(kept), asset.asset_type, _merge_filters(kept), _requested_ends(kept))
+    denied = [each.permission for each in grants if each.is_denied and each.permission is not None]
+    if not denied:
+        return outcome
+    without = rules.deny(outcome.state, denied, asset.asset_type)
+    return RuleOutcome(without.state, outcome.effects + without.effects)
 
 
 def _find_offender(

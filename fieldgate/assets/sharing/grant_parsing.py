@@ -168,7 +168,7 @@ def parse_assignment(fields: AssignmentBody, errors: ErrorCollector, field_prefi
     if username is None:
         return None
     is_valid = codename is not None and not lacks_filters(codename, filters)
-    return Grant(username, codename, filters, field_prefix, is_valid, end)
+    return Grant(username, codename, filters, field_prefix, is_valid, end, is_inherited=bool(fields.inherited))
 
 
 def _parse_grantee(

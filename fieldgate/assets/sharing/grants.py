@@ -77,6 +77,8 @@ class Grant(msgspec.Struct, frozen=True):
     field_prefix: str = ""  # position in the request, for error messages
     is_valid: bool = True  # if not, its errors are reported already; only whether the user exists is checked
     expires_at: datetime | UnsetType | None = UNSET  # None: never; UNSET: as it is
+    is_inherited: bool = False  # listed as inherited: it never becomes direct, even if it is not inherited any more
+    is_denied: bool = False
 
 
 class StoredAssignment(Assignment, frozen=True, kw_only=True):
@@ -162,20 +164,24 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def list_all(self, *, with_teams: bool = False, with_all_members: bool = False) -> list[ListedAssignment]:
         """Return all permissions of active users, sorted. One that is both assigned and inherited is listed twice.
 
-        Those that users have through teams are left out if there are too many (see `leaves_out_members`), unless
-        `with_all_members`.
+        People with access through teams only are left out if there are too many, unless `with_all_members`.
         """
         every = [*self._owner_assignments(), *self._direct_assignments(), *self._inherited_assignments()]
         listed = [each for each in every if each.user.is_active and (with_teams or not each.user.is_team)]
-        if with_all_members or not self.leaves_out_members:
-            listed += self.through_teams
+        left_out = frozenset() if with_all_members else self.left_out
+        listed += [each for each in self.through_teams if each.user.id not in left_out]
         return sorted(listed, key=_sort_key)
 
-    @property
-    def leaves_out_members(self) -> bool:
-        """Whether the list does not have what users have through teams, because that would be too many records."""
-        count = len(self.through_teams)
-        return count > 0 and sum(map(len, self.scope.direct.values())) + count > MAX_WITH_MEMBERS
+    @cached_property
+    def left_out(self) -> frozenset[int]:
+        """Return the users with access through teams only if the list would be too long with them.
+
+        Of the others it has everything: then a client can write back what it has read.
+        """
+        if sum(map(len, self.scope.direct.values())) + len(self.through_teams) <= MAX_WITH_MEMBERS:
+            return frozenset()
+        listed = {each.user.id for each in (*self._direct_assignments(), *self._inherited_assignments())}
+        return frozenset(each.user.id for each in self.through_teams) - listed
 
     @cached_property
     def through_teams(self) -> list[ListedAssignment]:

@@ -125,6 +125,10 @@ class AssignmentBody(msgspec.Struct, frozen=True, kw_only=True):
     permission: Annotated[str, Meta(description=_PERMISSION)]
     partial_permissions: Annotated[_PARTIALS, Meta(description=_PARTIALS_DESCRIPTION)] = None
     expires_at: Annotated[_END, Meta(description=_END_DESCRIPTION)] = UNSET
+    inherited: Annotated[
+        bool | None,
+        Meta(description="As listed. In a list that is written back, what is inherited is not assigned to the user."),
+    ] = None
 
 
 class UserPermissionsBody(msgspec.Struct, frozen=True):

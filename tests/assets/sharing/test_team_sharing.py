@@ -146,7 +146,7 @@ async def test_writing_back_a_list_without_members_changes_nothing(
     before = [await held(team, uid, name) for name in people]
     assert before[0] == {"view_asset", "change_asset", "view_submissions"}
     listed = await team.request_assignments(uid, "owner", "GET")
-    assert not any(each.get("via") for each in listed.json())
+    assert {last_segment(each["user"]) for each in listed.json() if each.get("via")} == {"ann"}
     assert int(listed.headers["Fieldgate-Left-Out"]) > 0
     if path == "bulk/":
         back: Any = [each for each in listed.json() if not each["user"].endswith("/owner/")]
@@ -155,6 +155,61 @@ async def test_writing_back_a_list_without_members_changes_nothing(
     answer = await team.request_assignments(uid, "owner", "POST", path, json=back)
     assert answer.status_code == 200, answer.text
     assert [await held(team, uid, name) for name in people] == before
+
+
+@pytest.mark.parametrize("limits", [(1000, 3), (3, 1000)])
+async def test_the_list_may_become_too_long_or_short_enough_before_it_is_written_back(
+    team: SharingTeam, limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uid, wash = await team.create_asset(), await create_team(team, "owner", "ann", "bob", "viewer")
+    await share(team, uid, wash, "change_asset")
+    await team.grant(uid, "ann", "view_submissions")
+    before = await team.snapshot(uid)
+    monkeypatch.setattr(grants, "MAX_WITH_MEMBERS", limits[0])
+    back = [_as_kobo(each) for each in await team.list_assignments(uid) if each["user"] != user_url("owner")]
+    monkeypatch.setattr(grants, "MAX_WITH_MEMBERS", limits[1])
+    assert (await team.request_assignments(uid, "owner", "POST", "bulk/", json=back)).status_code == 200
+    assert await team.snapshot(uid) == before
+
+
+def _as_kobo(record: dict[str, Any]) -> dict[str, Any]:
+    return {"user": record["user"], "permission": record["permission"]}
+
+
+@pytest.mark.parametrize("path", ["bulk/", "bulk/?teams=true", "csv/"])
+async def test_an_old_list_gives_and_denies_nothing_that_teams_decide(team: SharingTeam, path: str) -> None:
+    uid, wash = await team.create_asset(), await create_team(team, "owner", "ann", "viewer")
+    await share(team, uid, wash, "change_asset")
+    await team.grant(uid, "viewer", "view_submissions")
+    listing, _, query = path.partition("?")
+    listed = (await team.request_assignments(uid, "owner", "GET", f"?{query}")).json()
+    back: Any = [each for each in listed if each.get("user") != user_url("owner")]
+    if path == "csv/":
+        back = {"text": (await team.request_assignments(uid, "owner", "GET", listing)).text, "mode": "replace"}
+    for name in ("ann", "viewer"):
+        await team.request("owner", "DELETE", f"{TEAMS}{wash}/members/{name}/")
+    await team.request("owner", "POST", f"{TEAMS}{wash}/members/", json={"user": "bob"})
+    answer = await team.request_assignments(uid, "owner", "POST", path, json=back)
+    assert answer.status_code == 200, answer.text
+    assert await held(team, uid, "ann") == set()
+    assert await held(team, uid, "viewer") == {"view_asset", "view_submissions"}
+    assert await held(team, uid, "bob") == {"view_asset", "change_asset"}
+
+
+async def test_a_clone_has_the_denials(team: SharingTeam) -> None:
+    source, uid = await team.create_asset(), await team.create_asset()
+    wash = await create_team(team, "owner", "ann", "bob")
+    await share(team, source, wash, "change_asset")
+    await team.grant(source, "bob", "view_submissions")
+    denied = {"user": "ann", "permissions": ["view_asset"]}
+    await team.request_assignments(source, "owner", "PATCH", "bulk/", json=denied)
+    body = {"clone_from": source}
+    preview = (await team.request_assignments(uid, "owner", "PATCH", "clone/?dry_run=true", json=body)).json()
+    assert [last_segment(each["user"]) for each in preview["effects"] if each["effect"] == "denied"] == ["ann"]
+    await team.request_assignments(uid, "owner", "PATCH", "clone/", json=body)
+    for name in ("ann", "bob"):
+        assert await held(team, uid, name) == await held(team, source, name)
+    assert await held(team, uid, "ann") == {"view_asset"}
 
 
 async def test_adding_many_people_takes_few_statements(team: SharingTeam) -> None:

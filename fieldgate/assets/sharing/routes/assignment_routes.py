@@ -47,7 +47,8 @@ routes = Routes(tag=TAG)
     description=Message(
         "All permission assignments of an asset, sorted by username and permission, as one array. Managers of the "
         "asset see all of them; other users see their own, the owner's and the public's. What people have through a "
-        "team is listed for each of them; above 1,000 records these are left out, and `Fieldgate-Left-Out` says so."
+        "team is listed for each of them; above 1,000 records, people with access through teams only are left out, and "
+        "`Fieldgate-Left-Out` says how many records that are."
     ),
     depends_on=LIST_TOPICS,
     audience_key=audience_key,
@@ -67,8 +68,8 @@ async def assignment_list(
 
 def _encode_list(grants: AssetGrants, caller: Caller, language: Language, *, with_teams: bool) -> RecordResult:
     records = encode_assignments(grants, grants.visible_to(caller, with_teams=with_teams), language)
-    left_out = str(len(grants.through_teams)).encode() if grants.leaves_out_members else b""
-    return RecordResult(records, headers=[(b"fieldgate-left-out", left_out)] if left_out else [])
+    left_out = sum(each.user.id in grants.left_out for each in grants.through_teams)
+    return RecordResult(records, headers=[(b"fieldgate-left-out", b"%d" % left_out)] if left_out else [])
 
 
 @routes.post(

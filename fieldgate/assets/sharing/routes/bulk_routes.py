@@ -1,5 +1,6 @@
 """`…/permission-assignments/bulk/` and `clone/`: replace or remove many assignments of an asset in one request."""
 
+from collections.abc import Iterator
 from functools import partial
 
 from msgspec import Raw
@@ -58,7 +59,8 @@ routes = Routes(tag=TAG)
     description=Message(
         "Replaces all assignments except the owner's with those in the array and the permissions they imply. Nothing "
         "is written if one entry is invalid. Errors name fields by their position in the array, such as 0.user. What "
-        "people have through a collection or a team, as listed, stays like that. Teams keep their permissions."
+        "people have through a collection or a team, as listed, stays like that; people who are not named keep what "
+        "teams give them. Teams keep their permissions."
     ),
     body_schema=list[AssignmentBody],
     max_body=MAX_LIST_BYTES,
@@ -225,19 +227,30 @@ async def assignment_cloning(
             by=user,
             uids=[uid],
             grants=[
-                Grant(each.user.reference, each.permission, each.filters, expires_at=each.expires_at)
-                for each in visible
+                *(
+                    Grant(each.user.reference, each.permission, each.filters, expires_at=each.expires_at)
+                    for each in visible
+                ),
+                *(_denials(source, target.scope.owner_id) if source.authorize(user).may_manage else ()),
             ],
             errors=ErrorCollector(),
             is_dry_run=query.dry_run,
             replaces_all_users=True,
             replaces_teams=True,
+            keeps_passed_on=True,
             source_uid=source_uid,
         )
         return apply_and_reload(transaction, change)
 
     changes, asset = await store.change([uid, source_uid], clone, is_dry_run=query.dry_run)
     return await _encode_replaced(changes, asset, user, language, is_dry_run=query.dry_run)
+
+
+def _denials(source: AssetGrants, owner_id: int) -> Iterator[Grant]:
+    for user_id, rows in source.scope.direct.items():
+        grantee = source.grantees_by_id[user_id]
+        if grantee.is_active and user_id != owner_id:
+            yield from (Grant(grantee.reference, row.permission, is_denied=True) for row in rows if row.is_denied)
 
 
 def _parse_source(text: str, target_uid: str) -> str:

@@ -35,8 +35,8 @@ routes = Routes(tag=TAG)
     ASSIGNMENTS_PATH + "csv/",
     title=Message("Assignments as a table"),
     description=Message(
-        "The assignments in the list, without the owner's, as CSV with the columns user, permission, filters (JSON) "
-        "and, if something ends, expires_at."
+        "All assignments without the owner's as CSV, with the columns user, permission, filters (JSON) and, if "
+        "something ends, expires_at. Teams are in it, and not what their members have through them."
     ),
     media_type="text/csv",
     no_store=True,
@@ -74,7 +74,7 @@ def _attachment(asset_name: str, day: date, language: Language) -> Header:
 
 def _encode_table(grants: AssetGrants, caller: Caller) -> bytes:
     listed = grants.visible_to(caller, with_teams=True)
-    return write_table(each for each in listed if each.user.id != grants.scope.owner_id)
+    return write_table(each for each in listed if each.user.id != grants.scope.owner_id and each.team is None)
 
 
 def _max_table_bytes(_: Settings) -> int:
@@ -120,7 +120,7 @@ async def assignment_table_upload(
         is_dry_run=query.dry_run,
         replaces_all_users=mode == "replace",
         replaces_teams=mode == "replace",
-        keeps_passed_on=mode == "add",
+        keeps_passed_on=mode != "remove",
     )
     changes = await change_assignments(store, change)
     return await run_by_cost(len(changes), encode_changes, changes, language, is_dry_run=query.dry_run)

@@ -87,8 +87,8 @@ class NewTeam(msgspec.Struct, frozen=True):
 
 
 class TeamChanges(msgspec.Struct, frozen=True):
-    name: _Name | UnsetType = UNSET
-    description: _Description | UnsetType = UNSET
+    name: _Name | None = None
+    description: _Description | None = None
 
 
 class NewMembers(msgspec.Struct, frozen=True):
@@ -146,8 +146,7 @@ async def team_detail(uid: str, user: User, teams: TeamStore) -> TeamRecord:
     error_statuses=(403,),
 )
 async def team_change(uid: str, user: User, body: TeamChanges, teams: TeamStore) -> TeamRecord:
-    name, description = (None if isinstance(each, UnsetType) else each for each in (body.name, body.description))
-    await teams.change(user, uid, name, description)
+    await teams.change(user, uid, body.name, body.description)
     return _team_record(await teams.find(user, uid))
 
 
