@@ -41,7 +41,7 @@ ENTRIES: dict[str, tuple[str, list[Entry]]] = {
     "asset_bulk_action": ("", [(PROJECT, "archive", "asset")]),
     "assignment_creation": ("", [SHARED]),
     "assignment_deletion": (f"the viewer's assignment, on {PRIVATE}", [CHANGED]),
-    "assignment_replacement": ("", [SHARED, *[CHANGED] * 4]),
+    "assignment_replacement": ("", [SHARED, *[CHANGED] * 3]),
     "user_permissions_replacement": ("", [SHARED]),
     "assignment_clearing": (f"the public, on {PUBLIC}", [UNSHARED]),
     "assignment_cloning": ("from an asset, to the caller's asset", [(PROJECT, "clone-permissions", "asset")] * 5),
