@@ -87,8 +87,8 @@ class NewTeam(msgspec.Struct, frozen=True):
 
 
 class TeamChanges(msgspec.Struct, frozen=True):
-    name: _Name | None = None
-    description: _Description | None = None
+    name: Annotated[_Name | None, Meta(description="Name of the team. Null: as it is.")] = None
+    description: Annotated[_Description | None, Meta(description="What the team is for. Null: as it is.")] = None
 
 
 class NewMembers(msgspec.Struct, frozen=True):
