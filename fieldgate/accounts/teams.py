@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
-from sqlalchemy import ColumnElement, Row, Select, and_, exists, func, select, true
+from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, and_, exists, func, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.store import TOPIC, username_key
@@ -108,10 +108,7 @@ class TeamStore:
             "created_at": now(),
         }
         async with self._database.transaction() as connection:
-            await connection.execute(select(users.c.id).where(users.c.id == by.id).with_for_update())
-            is_own = and_(team_members.c.user_id == by.id, team_members.c.role == ADMIN)
-            if (await connection.execute(select(func.count()).where(is_own))).scalar_one() >= MAX_OWN_TEAMS:
-                raise Conflict(Message("You manage {most} teams, the limit. Delete one first.", most=MAX_OWN_TEAMS))
+            await _check_new_admins(connection, by, [by.id])
             inserted = await connection.execute(users.insert().values(account).returning(users.c.id))
             team_id = inserted.scalar_one()
             names = {"name": name, "name_key": username_key(name), "description": description.strip()}
@@ -159,6 +156,8 @@ class TeamStore:
             count = (await connection.execute(select(func.count()).where(is_in))).scalar_one()
             if count + len(new) > MAX_MEMBERS:
                 raise Conflict(Message("A team has at most {count} members.", count=MAX_MEMBERS))
+            if role == ADMIN:
+                await _check_new_admins(connection, by, [row.id for row in new])
             if new:
                 rows = [_member_row(team.id, row.id, role) for row in new]
                 await connection.execute(team_members.insert(), rows)
@@ -175,7 +174,9 @@ class TeamStore:
             member = await _find_member(connection, team.id, username)
             if member.role == role:
                 return
-            if role != ADMIN:
+            if role == ADMIN:
+                await _check_new_admins(connection, by, [member.id])
+            else:
                 await _keep_an_admin(connection, team.id, member.id)
             await connection.execute(_is_member(team_members.update(), team.id, member.id).values(role=role))
             await write_log(connection, by, _member_entry("update-member", team, member, role=role))
@@ -293,6 +294,22 @@ async def _find_new(
     known = select(team_members.c.user_id).where(team_members.c.team_id == team_id)
     member_ids = set((await connection.execute(known)).scalars())
     return [row for row in found if row.id not in member_ids]
+
+
+async def _check_new_admins(connection: AsyncConnection, by: User, user_ids: Sequence[int]) -> None:
+    """Lock users, and raise `Conflict` if one of them manages as many teams as allowed."""
+    meant = users.c.id.in_(user_ids)
+    await connection.execute(select(users.c.id).where(meant).order_by(users.c.id).with_for_update(key_share=True))
+    full = select(users.c.id, users.c.username).where(meant, _managed_count(users.c.id) >= MAX_OWN_TEAMS)
+    for row in await connection.execute(full.order_by(users.c.username_key).limit(1)):
+        if row.id == by.id:
+            raise Conflict(Message("You manage {most} teams, the limit. Delete one first.", most=MAX_OWN_TEAMS))
+        raise Conflict(Message("{name} manages {most} teams, the limit.", name=row.username, most=MAX_OWN_TEAMS))
+
+
+def _managed_count(user_id: ColumnElement[int]) -> ScalarSelect[int]:
+    own = team_members.alias()
+    return select(func.count()).where(own.c.user_id == user_id, own.c.role == ADMIN).scalar_subquery()
 
 
 async def _keep_an_admin(connection: AsyncConnection, team_id: int, user_id: int) -> None:

@@ -199,6 +199,29 @@ async def test_preview_shows_an_admin_only_assets_that_the_admin_can_see(team: S
     assert (await team.request("ann", "GET", f"{TEAMS}{wash}/assets/")).json()["count"] == 0
 
 
+async def test_nobody_manages_more_teams_than_allowed(team: SharingTeam, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by creating one, nor because others make somebody an admin, also at the same time."""
+    monkeypatch.setattr("fieldgate.accounts.teams.MAX_OWN_TEAMS", 2)
+    first, _ = [await create_team(team, "owner", name=name) for name in "AB"]
+    answer = await team.request("owner", "POST", TEAMS, json={"name": "C"})
+    assert (answer.status_code, answer.json()["detail"][:18]) == (409, "You manage 2 teams")
+    wash, other = await create_team(team, "bob", "ann"), await create_team(team, "stranger")
+    path, admins = f"{TEAMS}{wash}/members/", {"users": ["ann", "owner", "viewer"], "role": "admin"}
+    refused = [await team.request("bob", "POST", path, json=admins)]
+    await team.request("bob", "POST", path, json={"user": "owner"})
+    refused.append(await team.request("bob", "PATCH", f"{path}owner/", json={"role": "admin"}))
+    for answer in refused:
+        assert (answer.status_code, answer.json()["detail"]) == (409, "owner manages 2 teams, the limit.")
+    members = (await team.request("bob", "GET", path)).json()["results"]
+    assert [each["role"] for each in members] == ["member", "admin", "member"]
+    await team.request("owner", "DELETE", f"{TEAMS}{first}/")
+    answers = await asyncio.gather(
+        team.request("bob", "PATCH", f"{path}owner/", json={"role": "admin"}),
+        team.request("stranger", "POST", f"{TEAMS}{other}/members/", json={"user": "owner", "role": "admin"}),
+    )
+    assert sorted(answer.status_code for answer in answers) in ([200, 409], [201, 409])
+
+
 async def test_last_two_admins_leave_at_once(team: SharingTeam) -> None:
     wash = await create_team(team, "owner", "ann", "bob")
     await team.request("owner", "PATCH", f"{TEAMS}{wash}/members/ann/", json={"role": "admin"})
