@@ -178,8 +178,7 @@ class TeamStore:
                 await _check_new_admins(connection, by, [member.id])
             else:
                 await _keep_an_admin(connection, team.id, member.id)
-            await connection.execute(_is_member(team_members.update(), team.id, member.id).values(role=role))
-            await write_log(connection, by, _member_entry("update-member", team, member, role=role))
+            await _write_role(connection, by, team, member, role)
             await self._data_versions.bump(connection, TOPIC)
 
     async def remove_member(self, by: User, uid: str, username: str) -> None:
@@ -212,22 +211,42 @@ async def lock_teams_of(connection: AsyncConnection, user_id: int) -> None:
 
 async def delete_emptied_teams(connection: AsyncConnection, by: Caller, user_id: int) -> list[TeamName]:
     """Delete the teams that only this user is in. Return those that have other members, but no other active admin."""
-    own, other = team_members.alias(), team_members.alias()
-    others = select(func.count()).where(other.c.team_id == own.c.team_id, other.c.user_id != user_id).scalar_subquery()
-    query = (
-        select(teams.c.id, users.c.uid, teams.c.name, others.label("others"))
-        .join_from(own, teams, teams.c.id == own.c.team_id)
-        .join(users, users.c.id == teams.c.id)
-        .where(own.c.user_id == user_id, own.c.role == ADMIN, ~_has_admin_beside(teams.c.id, user_id))
-        .order_by(teams.c.name_key, teams.c.id)
-    )
-    found = (await connection.execute(query)).all()
-    emptied = [row for row in found if not row.others]
+    found = await _managed_alone(connection, user_id)
+    emptied = [row for row in found if row.member_count == 1]
     if emptied:
         await connection.execute(users.delete().where(users.c.id.in_([row.id for row in emptied])))
         entries = [_entry("delete", LogObject("team", row.uid, row.name)) for row in emptied]
         await write_log(connection, by, *entries)
-    return [TeamName(row.uid, row.name) for row in found if row.others]
+    return [TeamName(row.uid, row.name) for row in found if row.member_count > 1]
+
+
+async def replace_disabled_admin(connection: AsyncConnection, by: Caller, user_id: int) -> None:
+    """Make the oldest active member an admin of each team whose last active admin was disabled.
+
+    If there is none, superusers manage the team. The log says both.
+    """
+    for team in await _managed_alone(connection, user_id):
+        may_manage = and_(users.c.disabled_at.is_(None), _managed_count(users.c.id) < MAX_OWN_TEAMS)
+        oldest = _select_members(team.id).where(may_manage).order_by(team_members.c.joined_at, users.c.id).limit(1)
+        member = (await connection.execute(oldest)).one_or_none()
+        if member is None:
+            await write_log(connection, by, _entry("lose-admin", LogObject("team", team.uid, team.name)))
+        else:
+            await _write_role(connection, by, team, member, ADMIN)
+
+
+async def _managed_alone(connection: AsyncConnection, user_id: int) -> Sequence[Row[Any]]:
+    """Return the teams of an admin that have no other active one."""
+    is_admin = and_(team_members.c.user_id == user_id, team_members.c.role == ADMIN)
+    managed = select(team_members.c.team_id).where(is_admin)
+    query = _select_teams(Caller(id=user_id)).where(teams.c.id.in_(managed), ~_has_admin_beside(teams.c.id, user_id))
+    found: Sequence[Row[Any]] = (await connection.execute(query.order_by(teams.c.name_key, teams.c.id))).all()
+    return found
+
+
+async def _write_role(connection: AsyncConnection, by: Caller, team: Row[Any], member: Row[Any], role: Role) -> None:
+    await connection.execute(_is_member(team_members.update(), team.id, member.id).values(role=role))
+    await write_log(connection, by, _member_entry("update-member", team, member, role=role))
 
 
 def _require_admin(caller: User, team: Row[Any]) -> Row[Any]:
@@ -242,7 +261,7 @@ def _is_visible(caller: Caller) -> ColumnElement[bool]:
     return true() if caller.is_superuser else is_in
 
 
-def _select_teams(caller: User) -> Select[Any]:
+def _select_teams(caller: Caller) -> Select[Any]:
     own, every = team_members.alias(), team_members.alias()
     role = select(own.c.role).where(own.c.team_id == teams.c.id, own.c.user_id == caller.id).scalar_subquery()
     count = select(func.count()).where(every.c.team_id == teams.c.id).scalar_subquery()

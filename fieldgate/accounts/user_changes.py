@@ -10,6 +10,7 @@ from fieldgate.accounts.account_log import user_entry
 from fieldgate.accounts.schemas import UserChanges
 from fieldgate.accounts.store import TOPIC, revoke_tokens
 from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, users
+from fieldgate.accounts.teams import lock_teams_of, replace_disabled_admin
 from fieldgate.db import Database, DataVersions, now
 from fieldgate.db.log import LogEntry, LogUser, write_log
 from fieldgate.errors import Conflict, Forbidden
@@ -57,7 +58,7 @@ class UserEditor:
     async def change(self, user_id: int, changes: UserChanges, *, by: Caller = OPERATOR) -> None:
         """Change an account; what is None stays.
 
-        Disabling revokes tokens, sessions and one-time links for good.
+        Disabling revokes tokens, sessions and one-time links for good. Teams get another admin if they need one.
         """
         values = {name: value for name, value in msgspec.structs.asdict(changes).items() if value is not None}
         if not values:
@@ -65,6 +66,8 @@ class UserEditor:
         is_active = values.pop("is_active", None)
         account = users.update().where(users.c.id == user_id, users.c.id != PUBLIC_USER_ID)
         async with self._database.transaction() as connection:
+            if is_active is False:
+                await lock_teams_of(connection, user_id)
             check_change(user_id, changes, by=by.id, active_superusers=await lock_superusers(connection, user_id))
             await write_log(connection, by, *await _entries(connection, user_id, changes))
             if values:
@@ -73,6 +76,7 @@ class UserEditor:
                 is_changed = users.c.disabled_at.is_not(None) if is_active else users.c.disabled_at.is_(None)
                 await connection.execute(account.where(is_changed).values(disabled_at=None if is_active else now()))
             if is_active is False:
+                await replace_disabled_admin(connection, by, user_id)
                 await connection.execute(invitations.delete().where(invitations.c.user_id == user_id))
                 await revoke_tokens(connection, user_id)
             await self._data_versions.bump(connection, TOPIC)

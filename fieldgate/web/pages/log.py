@@ -66,6 +66,7 @@ _ON_OTHERS: Mapping[str, Sentences] = {
         "add-member": Message("{by} added {user} to the team {name}."),
         "update-member": Message("{by} changed the role of {user} in the team {name}."),
         "remove-member": Message("{by} removed {user} from the team {name}."),
+        "lose-admin": Message("{by} disabled the last admin of the team {name}."),
     },
     "event": {
         "create": Message("{by} added an emergency."),
