@@ -204,7 +204,7 @@ def build_app(
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
         passwords, LogStore(database), InvitationStore(database), UserEditor(database, data_versions),
-        TeamStore(database, data_versions),
+        TeamStore(database, data_versions, trash.log_deleted_teams),
         AccountRemover(database, data_versions, trash),
         OwnershipStore(database, data_versions), ReviewStore(database),
         OwnershipInvites(database, data_versions, quota, settings.invite_days),

@@ -5,7 +5,7 @@ user owns some outside the trash, or is the only admin of a team with other memb
 else. The log keeps the uid, not the name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any, Protocol
 
 import msgspec
@@ -88,6 +88,9 @@ class AssetKeeper(Protocol):
     async def purge_trash_of(self, connection: AsyncConnection, by: Caller, owner_id: int) -> None:
         """Delete the assets in the trash of an owner for good. The caller bumps the data version."""
 
+    async def log_deleted_teams(self, connection: AsyncConnection, by: Caller, team_ids: Collection[int]) -> None:
+        """Add to the history of assets what teams lose that are deleted next."""
+
 
 class AccountRemover:
     def __init__(self, database: Database, data_versions: DataVersions, assets: AssetKeeper) -> None:
@@ -113,7 +116,7 @@ class AccountRemover:
             # The lock of the user keeps others from creating assets of this user from here on.
             if owned := await self._assets.list_owned(connection, user_id):
                 raise OwnsAssets(owned)
-            if left := await delete_emptied_teams(connection, by, user_id):
+            if left := await delete_emptied_teams(connection, by, user_id, self._assets.log_deleted_teams):
                 raise IsOnlyAdmin(left)
             await self._assets.purge_trash_of(connection, by, user_id)
             await connection.execute(users.delete().where(users.c.id == user_id))

@@ -5,7 +5,7 @@ can see a team. Its admins manage it, and need no permission on any asset for th
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -38,10 +38,15 @@ class TeamName(msgspec.Struct, frozen=True):
     name: Annotated[str, Meta(description="Name of the team.")]
 
 
+# Adds to the log what teams lose that are deleted next: their ids.
+LogDeletedTeams = Callable[[AsyncConnection, Caller, Collection[int]], Awaitable[None]]
+
+
 class TeamStore:
-    def __init__(self, database: Database, data_versions: DataVersions) -> None:
+    def __init__(self, database: Database, data_versions: DataVersions, log_deleted: LogDeletedTeams) -> None:
         self._database = database
         self._data_versions = data_versions
+        self._log_deleted = log_deleted
 
     async def page(self, caller: User, page: PageRequest) -> RowPage:
         """Return the teams of a caller, superusers all, by name, with the caller's role and the number of members."""
@@ -136,15 +141,17 @@ class TeamStore:
                 renamed = users.update().where(users.c.id == team.id)
                 await connection.execute(renamed.values(username=TEAM_PREFIX + name))
             changed = LogObject("team", uid, name or team.name)
-            await write_log(connection, by, _entry("update", changed, fields=sorted(values.keys() - {"name_key"})))
+            details: dict[str, Any] = {"fields": sorted(values.keys() - {"name_key"})}
+            if changed.name != team.name:
+                details["name"] = {"old": team.name, "new": changed.name}
+            await write_log(connection, by, _entry("update", changed, **details))
             await self._data_versions.bump(connection, TOPIC)
 
     async def delete(self, by: User, uid: str) -> None:
         """Delete a team with its permissions. Its members keep those of their own."""
         async with self._database.transaction() as connection:
             team = await self._lock_managed(connection, by, uid)
-            await connection.execute(users.delete().where(users.c.id == team.id))
-            await write_log(connection, by, _entry("delete", LogObject("team", uid, team.name)))
+            await _delete(connection, by, [team], self._log_deleted)
             await self._data_versions.bump(connection, TOPIC)
 
     async def add_members(self, by: User, uid: str, usernames: Sequence[str], role: Role) -> Sequence[Row[Any]]:
@@ -209,15 +216,22 @@ async def lock_teams_of(connection: AsyncConnection, user_id: int) -> None:
     await connection.execute(select(teams.c.id).where(teams.c.id.in_(own)).order_by(teams.c.id).with_for_update())
 
 
-async def delete_emptied_teams(connection: AsyncConnection, by: Caller, user_id: int) -> list[TeamName]:
+async def delete_emptied_teams(
+    connection: AsyncConnection, by: Caller, user_id: int, log_deleted: LogDeletedTeams
+) -> list[TeamName]:
     """Delete the teams that only this user is in. Return those that have other members, but no other active admin."""
     found = await _managed_alone(connection, user_id)
-    emptied = [row for row in found if row.member_count == 1]
-    if emptied:
-        await connection.execute(users.delete().where(users.c.id.in_([row.id for row in emptied])))
-        entries = [_entry("delete", LogObject("team", row.uid, row.name)) for row in emptied]
-        await write_log(connection, by, *entries)
+    await _delete(connection, by, [row for row in found if row.member_count == 1], log_deleted)
     return [TeamName(row.uid, row.name) for row in found if row.member_count > 1]
+
+
+async def _delete(
+    connection: AsyncConnection, by: Caller, deleted: Sequence[Row[Any]], log_deleted: LogDeletedTeams
+) -> None:
+    ids = [row.id for row in deleted]
+    await log_deleted(connection, by, ids)
+    await connection.execute(users.delete().where(users.c.id.in_(ids)))
+    await write_log(connection, by, *(_entry("delete", LogObject("team", row.uid, row.name)) for row in deleted))
 
 
 async def replace_disabled_admin(connection: AsyncConnection, by: Caller, user_id: int) -> None:

@@ -21,6 +21,7 @@ from fieldgate.accounts.leaving import OwnedAsset
 from fieldgate.accounts.tables import users
 from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row
 from fieldgate.assets.sharing.ownership_invites import cancel_transfers
+from fieldgate.assets.sharing.team_assets import log_deleted_teams
 from fieldgate.assets.store import TOPIC, AssetStore, lock_assets, only_listed
 from fieldgate.assets.tables import COLLECTION, assets, is_live
 from fieldgate.db import Database, DataVersions, RowPage, in_values, now, paginate
@@ -162,6 +163,8 @@ class Trash:
         """Delete the assets in the trash of an owner for good. They are locked. The caller bumps the data version."""
         in_trash = select(assets).where(assets.c.owner_id == owner_id, assets.c.deleted_at.is_not(None))
         await self.purge_rows(connection, by, (await connection.execute(in_trash)).all())
+
+    log_deleted_teams = staticmethod(log_deleted_teams)
 
     async def _lock(self, connection: AsyncConnection, condition: ColumnElement[bool]) -> Sequence[Row[Any]]:
         await connection.run_sync(lock_assets, self._database, condition)

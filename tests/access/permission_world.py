@@ -74,7 +74,7 @@ class PermissionWorld:
         return created
 
     async def create_team(self, admin: WorldUser, *members: WorldUser) -> WorldUser:
-        store = TeamStore(self.service.database, self.service.data_versions)
+        store = TeamStore(self.service.database, self.service.data_versions, self.trash.log_deleted_teams)
         user = User(id=admin.id, username=admin.username, is_superuser=admin.is_superuser)
         uid = await store.create(user, f"Team {len(self.teams)}", "")
         await store.add_members(user, uid, [each.username for each in members], "member")

@@ -1,20 +1,26 @@
 """The assets that a team can use, and what people gain by joining it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import msgspec
-from sqlalchemy import Select, not_, select
+from sqlalchemy import Select, and_, not_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.accounts.tables import users
 from fieldgate.assets.authorization import AssignmentScope, allowed_permissions
-from fieldgate.assets.sharing.grants import AssetGrants
+from fieldgate.assets.sharing.change_log import effect_row, permission_entry
+from fieldgate.assets.sharing.grants import Action, AssetGrants
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
 from fieldgate.assets.store import only_listed
 from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
 from fieldgate.db import Database, paginate
-from fieldgate.identity import User
+from fieldgate.db.log import LogObject, LogUser, write_log
+from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
 from fieldgate.permissions import rules
+from fieldgate.permissions.effects import Effect, EffectKind, EffectReason
 from fieldgate.permissions.rules import Codenames, PermissionState
 from fieldgate.permissions.submission_filters import Filters
 
@@ -67,6 +73,30 @@ class TeamAssets:
         async with self._database.read_transaction() as connection:
             found = await paginate(connection, _select_assets(caller, team_id), page, order_by=order)
         return found.total, [row.uid for row in found.rows]
+
+
+async def log_deleted_teams(connection: AsyncConnection, by: Caller, team_ids: Collection[int]) -> None:
+    """Add an entry to the log for each asset and team that is deleted next. Locks the teams: they get no more."""
+    is_deleted = users.c.id.in_(team_ids)
+    await connection.execute(select(users.c.id).where(is_deleted).order_by(users.c.id).with_for_update())
+    asset, team = (assets.c.uid, assets.c.name, assets.c.owner_id), (users.c.id, users.c.uid, users.c.username)
+    joined = select(*asset, *team, assignments.c.permission).join_from(assignments, assets).join(users, is_deleted)
+    is_held = and_(assignments.c.user_id == users.c.id, not_(assignments.c.is_denied), has_not_ended())
+    rows = await connection.execute(joined.where(is_held).order_by(assets.c.id, users.c.id, assignments.c.permission))
+    entries = []
+    for key, group in groupby(rows, lambda row: row[:6]):
+        removed = [Effect(row.permission, EffectKind.REMOVED, EffectReason.ASKED) for row in group]
+        entries.append(
+            permission_entry(
+                LogObject("asset", *key[:3]),
+                LogUser(*key[3:]),
+                "modify-user-permissions",
+                {"act": Action.REMOVE_ALL.value},
+                ([each.permission for each in removed], ()),
+                list(map(effect_row, removed)),
+            )
+        )
+    await write_log(connection, by, *entries)
 
 
 def _compare(loaded: Iterable[AssetGrants], caller: User, team_id: int, people: Mapping[int, str]) -> list[TeamAsset]:

@@ -37,6 +37,7 @@ _ON_FORMS: Sentences = {
     "transfer-cancel": Message("{by} cancelled the invitation of {user} to own it."),
 }
 _RESTORED = Message("{by} restored an earlier version.")
+_RENAMED_TEAM = Message("{by} changed the name of the team “{old}” to “{new}”.")
 _ON_OTHERS: Mapping[str, Sentences] = {
     "user": {
         "auth": Message("{by} logged in."),
@@ -143,6 +144,8 @@ def log_sentence(record: Mapping[str, Any], language: Language, asset_type: str 
         message = _RESTORED
     name = metadata.get("name")
     renamed = name if isinstance(name, Mapping) else {}
+    if model == "team" and renamed:
+        message = _RENAMED_TEAM
     values = {
         "by": maker_name(record, language),
         "user": sentence_name(metadata.get("changed_user") or "", language),

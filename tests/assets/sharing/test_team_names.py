@@ -60,18 +60,15 @@ async def test_entries_of_the_log_keep_the_name_that_a_team_had(team: SharingTea
         return {(each["team__name"], each["user"]) for each in listed if "team__name" in each}
 
     async def logged(by: str) -> str:
-        [entry] = [
-            each["metadata"]["permissions"]["username"]
-            for each in (await team.request(by, "GET", f"/api/v2/assets/{uid}/history/")).json()["results"]
-            if each["metadata"]["permissions"]["username"].startswith("team:")
-        ]
-        return str(entry)
+        listed = (await team.request(by, "GET", f"/api/v2/assets/{uid}/history/")).json()["results"]
+        found = [each["metadata"]["permissions"]["username"] for each in listed]
+        return str([each for each in found if each.startswith("team:")][-1])
 
     await team.request("owner", "PATCH", url, json={"name": "Health"})
     assert [await names(by) for by in ("owner", "boss", "manager")] == [{(NAME, url)}, {(NAME, url)}, {(None, url)}]
     assert [await logged(by) for by in ("owner", "boss", "manager")] == [f"team:{NAME}"] * 2 + [f"team:{hidden}"]
     await team.request("owner", "DELETE", url)
-    assert [await names(by) for by in ("boss", "owner")] == [{(NAME, url)}, {(None, url)}]
+    assert [await names(by) for by in ("boss", "owner")] == [{(NAME, url), ("Health", url)}, {(None, url)}]
     assert await logged("boss") == f"team:{NAME}"
 
 

@@ -110,3 +110,37 @@ async def test_a_preview_does_not_tell_what_others_have(team: SharingTeam) -> No
         body = {"users": ["bob", "viewer"]}
         preview = await team.request(by, "POST", f"{TEAMS}{wash}/members/?dry_run=true", json=body)
         assert sorted(last_segment(each["user"]) for each in preview.json()["assets"]) == told
+
+
+async def test_history_of_an_asset_says_that_a_team_was_deleted(team: SharingTeam) -> None:
+    """One entry for each asset with what the team had there, and one about the team."""
+    uids = [await team.create_asset() for _ in range(2)]
+    wash, other = await create_team(team, "owner", "ann"), await create_team(team, "owner", name="Other")
+    for uid in uids:
+        await share(team, uid, wash, "change_asset")
+        await share(team, uid, other, "view_asset")
+    await share(team, await team.create_asset(owner="ann"), wash, "view_asset", by="ann")
+    assert (await team.request("owner", "DELETE", f"{TEAMS}{wash}/")).status_code == 204
+    for uid in uids:
+        newest = (await team.request("boss", "GET", f"/api/v2/assets/{uid}/history/?limit=1")).json()["results"][0]
+        assert (newest["username"], newest["metadata"]["act"]) == ("owner", "remove_all")
+        removed = {"username": "team:WASH", "added": [], "removed": ["change_asset", "view_asset"]}
+        assert newest["metadata"]["permissions"] == removed
+        shown = await team.request("boss", "GET", f"/api/v2/assets/{uid}/history/", headers={"Accept": "text/html"})
+        assert "owner\u2069 removed \u2068WASH\u2069." in shown.text
+        effects = [each for each in await team.history(uid) if each["effect"] == "removed"]
+        assert {each["team__name"] for each in effects} == {"WASH"}
+        assert len(effects) == 2
+    log = (await team.request("boss", "GET", "/api/v2/audit-logs/?limit=4")).json()["results"]
+    assert [each["model_name"] for each in log] == ["team", "asset", "asset", "asset"]
+
+
+async def test_log_has_the_old_name_of_a_team(team: SharingTeam) -> None:
+    wash = await create_team(team, "owner")
+    for change in ({"name": "Health"}, {"name": "Health", "description": "x"}):
+        await team.request("owner", "PATCH", f"{TEAMS}{wash}/", json=change)
+    described, renamed = (await team.request("boss", "GET", "/api/v2/audit-logs/?limit=2")).json()["results"]
+    assert (renamed["action"], renamed["metadata"]["name"]) == ("update", {"old": "WASH", "new": "Health"})
+    assert described["metadata"]["name"] == "Health"
+    page = await team.request("boss", "GET", "/api/v2/audit-logs/", headers={"Accept": "text/html"})
+    assert "changed the name of the team “\u2068WASH\u2069” to “\u2068Health\u2069”." in page.text
