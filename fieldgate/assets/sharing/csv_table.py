@@ -9,11 +9,13 @@ The last column is only there if something ends.
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from msgspec import UNSET
 
+from fieldgate.accounts.store import username_key
 from fieldgate.assets.sharing.grant_parsing import (
     MAX_ITEMS,
     ErrorCollector,
@@ -41,13 +43,15 @@ MAX_TABLE_BYTES = 2 * 1024 * 1024  # 2 MiB
 csv.field_size_limit(MAX_TABLE_BYTES)
 
 
-def write_table(assignments: Iterable[ListedAssignment]) -> bytes:
-    """Encode assignments as CSV, each permission of a user once."""
+def write_table(assignments: Sequence[ListedAssignment]) -> bytes:
+    """Encode assignments as CSV, each permission of a user once. Teams of the same name have their uid instead."""
+    names = Counter(username_key(team.username) for team in {each.user for each in assignments if each.user.is_team})
     lines: dict[tuple[str, str], tuple[str, str]] = {}
     for each in assignments:
         filters = "" if each.filters is None else msgspec.json.encode(each.filters).decode()
         end = "" if each.expires_at is None else msgspec.to_builtins(each.expires_at)
-        name = each.user.username if each.user.team_name else each.user.reference
+        is_clear = each.user.team_name and names[username_key(each.user.username)] < 2
+        name = each.user.username if is_clear else each.user.reference
         lines.setdefault((name, each.permission), (filters, end))
     if any(end for _, end in lines.values()):
         return encode_csv([(*COLUMNS, END_COLUMN), *((*key, *cells) for key, cells in lines.items())])

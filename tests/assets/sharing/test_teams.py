@@ -85,6 +85,23 @@ async def test_writing_back_changes_nothing(team: SharingTeam, path: str) -> Non
     assert (await team.request_assignments(uid, "owner", "GET", "?teams=true")).json() == before
 
 
+async def test_table_with_teams_of_the_same_name(team: SharingTeam) -> None:
+    uid = await team.create_asset()
+    wash, other = await create_team(team, "owner", "ann"), await create_team(team, "owner", "bob", name="wash")
+    clear = await create_team(team, "owner", name="Health")
+    for each, permission in ((wash, "change_asset"), (other, "view_asset"), (clear, "view_asset")):
+        await share(team, uid, each, permission)
+    table = (await team.request_assignments(uid, "owner", "GET", "csv/")).text
+    assert {line.split(",")[0] for line in table.split()[1:]} == {f"team:{wash}", f"team:{other}", "team:Health"}
+    copy = await team.create_asset()
+    answer = await team.request_assignments(copy, "owner", "POST", "csv/", json={"text": table})
+    assert answer.status_code == 200, answer.text
+    assert (await held(team, copy, "ann"), await held(team, copy, "bob")) == (
+        {"view_asset", "change_asset"},
+        {"view_asset"},
+    )
+
+
 async def test_explanation_names_the_team(team: SharingTeam) -> None:
     uid, wash = await team.create_asset(), await create_team(team, "owner", "ann")
     await share(team, uid, wash, "view_asset")

@@ -74,7 +74,7 @@ def _attachment(asset_name: str, day: date, language: Language) -> Header:
 
 def _encode_table(grants: AssetGrants, caller: Caller) -> bytes:
     listed = grants.visible_to(caller, with_teams=True)
-    return write_table(each for each in listed if each.user.id != grants.scope.owner_id and each.team is None)
+    return write_table([each for each in listed if each.user.id != grants.scope.owner_id and each.team is None])
 
 
 def _max_table_bytes(_: Settings) -> int:
