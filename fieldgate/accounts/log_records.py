@@ -100,7 +100,7 @@ def _metadata(entry: Row[Any], *, with_origin: bool) -> dict[str, Any]:
     if entry.credential in CREDENTIAL_KINDS:
         found["credential"] = entry.credential
     if entry.model_name == "asset":
-        subtype = "permission" if entry.effect_count else "project"
+        subtype = "permission" if "effects" in entry.details else "project"
         asset = {"asset_uid": entry.object_uid, "asset_name": entry.object_name, "log_subtype": subtype}
         found |= {**asset, "project_owner": entry.project_owner or ""}
     if entry.log_type == ACCESS:
@@ -117,7 +117,7 @@ def _metadata(entry: Row[Any], *, with_origin: bool) -> dict[str, Any]:
 def _what(entry: Row[Any], known_teams: Collection[int] | None) -> dict[str, Any]:
     """What an action was about."""
     details = dict(entry.details)
-    if not entry.effect_count:
+    if "effects" not in details:
         about = {"changed_user": entry.subject_name} if entry.subject_uid else {}
         return {**about, **details}
     before, after = set(details.pop("before")), set(details.pop("after"))

@@ -123,7 +123,10 @@ def _is_replaced(transfer: Transfer) -> ColumnElement[bool]:
 
 
 async def _log_entries(connection: AsyncConnection, transfer: Transfer) -> list[LogEntry]:
-    """Two entries per asset, for the two owners. The number of statements does not depend on the number of assets."""
+    """An entry per asset about its new owner, and one about what its former owner loses, if anything.
+
+    The number of statements does not depend on the number of assets.
+    """
     found = select(users.c.id, users.c.uid, users.c.username)
     both = found.where(users.c.id.in_((transfer.owner_id, transfer.new_owner_id)))
     people = {row.id: LogUser(row.id, row.uid, row.username) for row in await connection.execute(both)}
@@ -136,10 +139,14 @@ async def _log_entries(connection: AsyncConnection, transfer: Transfer) -> list[
     for row in await connection.execute(moved.where(transfer.is_moved).order_by(assets.c.id)):
         asset = LogObject("asset", row.uid, row.name, transfer.owner_id)
         owner, kept = rules.owner_permissions(row.asset_type), transfer.kept_permissions(row.asset_type)
-        for user_id, before, after in ((transfer.owner_id, owner, kept), (transfer.new_owner_id, held[row.id], owner)):
+        for user_id, action, before, after in (
+            (transfer.owner_id, "modify-user-permissions", owner, kept),
+            (transfer.new_owner_id, "transfer", held[row.id], owner),
+        ):
             effects = _effects(frozenset(before), frozenset(after))
             details = {"act": Action.TRANSFER.value}
-            entries.append(permission_entry(asset, people[user_id], "transfer", details, (before, after), effects))
+            if effects or user_id == transfer.new_owner_id:
+                entries.append(permission_entry(asset, people[user_id], action, details, (before, after), effects))
     return entries
 
 

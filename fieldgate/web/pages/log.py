@@ -46,9 +46,9 @@ _ON_OTHERS: Mapping[str, Sentences] = {
         "update": Message("{by} changed the user {user}."),
         "disable": Message("{by} disabled the user {user}."),
         "enable": Message("{by} enabled the user {user}."),
-        "delete": Message("{by} deleted the own account."),
+        "delete": Message("{by} deleted their own account."),
         "admin-delete": Message("{by} deleted a user."),
-        "export": Message("{by} downloaded everything about the own account."),
+        "export": Message("{by} downloaded everything about their own account."),
         "change-password": Message("{by} changed the password of {user}."),
         "create-link": Message("{by} created a one-time link for {user}."),
         "use-link": Message("{by} set a password with a one-time link."),
@@ -79,6 +79,7 @@ _ON_OTHERS: Mapping[str, Sentences] = {
         "demo": Message("{by} created demo emergencies."),
     },
 }
+_UNKNOWN_NAME = Message("Somebody tried to log in with an unknown name.")
 _OTHER = Message("{by} did this: {action}.")
 # Fields of the form for filters, with the fields of `q` that they stand for.
 FILTERS = {
@@ -142,6 +143,8 @@ def log_sentence(record: Mapping[str, Any], language: Language, asset_type: str 
     message = (_ON_FORMS if model == "asset" else _ON_OTHERS.get(model, {})).get(action, _OTHER)
     if "restored_version_uid" in metadata:
         message = _RESTORED
+    elif action == "auth-failed" and not record["username"]:
+        message = _UNKNOWN_NAME
     name = metadata.get("name")
     renamed = name if isinstance(name, Mapping) else {}
     if model == "team" and renamed:
@@ -160,7 +163,8 @@ def log_sentence(record: Mapping[str, Any], language: Language, asset_type: str 
 def _permission_sentence(record: Mapping[str, Any], language: Language, asset_type: str) -> str:
     changed = record["metadata"]["permissions"]
     before, after = (record["metadata"].get(name, {}) for name in ("ends_before", "ends_after"))
-    moved = [each for each in sorted(before.keys() | after.keys()) if before.get(each) != after.get(each)]
+    moved = {each for each in before.keys() | after.keys() if before.get(each) != after.get(each)}
+    moved.difference_update(changed["added"], changed["removed"])
     kinds = (("granted", changed["added"]), ("removed", changed["removed"]), ("ends", moved))
     effects = [
         {
@@ -168,6 +172,7 @@ def _permission_sentence(record: Mapping[str, Any], language: Language, asset_ty
             "reason": "asked",
             "permission": f"/api/v2/permissions/{codename}/",
             "label": short_label(codename, asset_type, language),
+            "expires_at": after.get(codename),
         }
         for effect, codenames in kinds
         for codename in codenames
@@ -175,7 +180,11 @@ def _permission_sentence(record: Mapping[str, Any], language: Language, asset_ty
     act = record["metadata"].get("act", "")
     by = record["username"] or maker_name(record, language)
     holder = TEAM_PREFIX if _TEAM_UID.fullmatch(changed["username"]) else changed["username"]
-    return history_sentence(by, holder, act, effects, language)
+    sentence = history_sentence(by, holder, act, effects, language)
+    former = record["metadata"]["project_owner"] if record["action"] == "transfer" else ""
+    if not former:
+        return sentence
+    return f"{sentence} {translate(Message('Before, it belonged to {user}.', user=isolate(former)), language)}"
 
 
 def maker_name(record: Mapping[str, Any], language: Language) -> str:

@@ -279,7 +279,7 @@ async def restore(form: SubmittedForm, api: InternalAPI) -> FormResult:
         batch |= {"partial_permissions": partials} if PARTIAL in groups[time] else {}
         await api.call("POST", BATCH_ADD_PATH, json=batch)
     shown = state.in_sentence(name, form.language)
-    message = Message("Undone. {name}: the same access as before.", name=shown)
+    message = Message("Undone: {name} has the same access as before.", name=shown)
     if form.get("through_team"):  # only a direct permission ends a denial
         message = Message("Undone. {name}: the same access as before, now given here and not by a team.", name=shown)
     return Redirect(state.asset.path, message)

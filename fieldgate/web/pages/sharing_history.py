@@ -19,10 +19,11 @@ from fieldgate.web.pages.sharing_people import (
     codename,
     sentence_name,
     show_effect,
+    until_text,
     username,
 )
 
-GAINED, LOST = ("granted", "allowed"), ("removed", "denied")
+GAINED, LOST, ENDS = ("granted", "allowed"), ("removed", "denied"), ("ends",)
 
 
 async def load_history(page: Page, api: InternalAPI) -> dict[str, Any]:
@@ -60,9 +61,14 @@ def history_sentence(
 ) -> str:
     """Say what was done: “amina gave omar “Edit form””. Implied permissions are named if nothing else changed."""
     records = list(effects)
-    gained, lost = _labels(records, GAINED, language), _labels(records, LOST, language)
+    gained, lost, ends = (_labels(records, kinds, language) for kinds in (GAINED, LOST, ENDS))
     names = {"by": isolate(maker), "user": sentence_name(holder, language, teams)}
-    if maker == holder and lost and not gained and act == "remove_all":
+    if act == "transfer" and (gained or not lost):
+        is_own = maker == holder
+        message = (
+            Message("{by} became the owner.", **names) if is_own else Message("{by} made {user} the owner.", **names)
+        )
+    elif maker == holder and lost and not gained and act == "remove_all":
         message = Message("{by} left.", **names)
     elif maker == holder and lost and not gained:
         message = Message("{by} gave up {lost}.", **names, lost=lost)
@@ -74,24 +80,34 @@ def history_sentence(
         message = Message("{by} removed {user}.", **names)
     elif lost:
         message = Message("{by} took away {lost} from {user}.", **names, lost=lost)
-    elif any(each["effect"] == "ends" for each in records):
-        message = Message("{by} changed when the access of {user} ends.", **names)
+    elif ends:
+        message = Message("{by} changed when the access of {user} ends: {ends}.", **names, ends=ends)
     else:
         message = Message("{by} changed for which submissions {user} has permissions.", **names)
-    return translate(message, language)
+    also = [Message("This also changed when access ends: {ends}.", ends=ends)] if ends and (gained or lost) else []
+    return " ".join(translate(each, language) for each in (message, *also))
 
 
 def _labels(records: Iterable[Mapping[str, Any]], kinds: tuple[str, ...], language: Language) -> str:
-    """Return the labels of effects of some kinds: those that were asked for, or all if none was.
+    """Return the labels of effects of some kinds, with their ends: those that were asked for, or all if none was.
 
     A copied permission is asked for even if another one implies it, which is not worth naming.
     """
     found = [each for each in records if each["effect"] in kinds]
     asked = [each for each in found if each["reason"] in ("asked", "not_listed")] or found
-    if kinds == GAINED:
-        names = {codename(each["permission"]) for each in asked}
-        asked = [each for each in asked if not any(codename(each["permission"]) in implied(name) for name in names)]
-    asked.sort(key=lambda each: PERMISSION_ORDER.index(codename(each["permission"])))
-    labels = dict.fromkeys(each["label"] for each in asked)
-    quoted = [translate(Message("“{label}”", label=label), language) for label in labels]
-    return join_list(quoted, language) if quoted else ""
+    by_end: dict[str | None, list[Mapping[str, Any]]] = {}
+    for each in sorted(asked, key=lambda each: PERMISSION_ORDER.index(codename(each["permission"]))):
+        by_end.setdefault(None if kinds == LOST else each.get("expires_at"), []).append(each)
+    return join_list([_with_end(each, end, kinds, language) for end, each in by_end.items()], language)
+
+
+def _with_end(records: Iterable[Mapping[str, Any]], end: str | None, kinds: tuple[str, ...], language: Language) -> str:
+    """Return the labels of permissions with the same end: “View form” and “Edit form” until 31 Dec 2026."""
+    by_name = {codename(each["permission"]): each["label"] for each in records}
+    if kinds != LOST:
+        by_name = {name: by_name[name] for name in by_name if not any(name in implied(each) for each in by_name)}
+    labels = dict.fromkeys(by_name.values())
+    joined = join_list([translate(Message("“{label}”", label=label), language) for label in labels], language)
+    if end:
+        return f"{joined} {until_text(end, language)}"
+    return translate(Message("{labels} without an end", labels=joined), language) if kinds == ENDS else joined

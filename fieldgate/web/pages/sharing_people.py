@@ -141,8 +141,13 @@ def sentence_name(name: str, language: Language, teams: TeamNames | None = None)
     """Return the name of a user or team for the middle of a sentence."""
     if name == PUBLIC_USERNAME:
         return translate(Message("everyone"), language)
+    if not name:
+        return translate(Message("somebody whose account is gone"), language)
     plain = _plain_name(name, teams)
-    return isolate(plain) if plain else translate(Message("a team that you are not in"), language)
+    if not plain:
+        return translate(Message("a team that you are not in"), language)
+    is_team = name.startswith(TEAM_PREFIX)
+    return translate(Message("the team {name}", name=isolate(plain)), language) if is_team else isolate(plain)
 
 
 def _plain_name(name: str, teams: TeamNames | None) -> str:

@@ -46,7 +46,7 @@ class TransferWorld:
 
     async def history(self, asset: WorldAsset) -> list[Any]:
         async with self.service.database.read_transaction() as connection:
-            query = select(log).where(log.c.object_uid == asset.uid, log.c.action == "transfer")
+            query = select(log).where(log.c.object_uid == asset.uid, log.c.details["act"].as_string() == "transfer")
             return list((await connection.execute(query.order_by(log.c.id))).all())
 
 
@@ -91,6 +91,7 @@ async def test_history_of_a_transfer(scene: TransferWorld) -> None:
     await scene.transfer(scene.amina)
     owner = rules.owner_permissions("survey")
     former, new = await scene.history(scene.survey)
+    assert (former.action, new.action) == ("modify-user-permissions", "transfer")
     assert {(row.log_type, row.user_id, row.owner_id) for row in (former, new)} == {
         ("project-history", scene.root.id, scene.omar.id)
     }

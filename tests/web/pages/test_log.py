@@ -42,6 +42,51 @@ async def test_history_of_a_form_in_sentences(logged: LoggedWorld) -> None:
     assert "<script>alert" not in raw
 
 
+@pytest.mark.parametrize("is_invited", [True, False])
+async def test_hand_over_names_both_owners(logged: LoggedWorld, is_invited: bool) -> None:
+    """Also if the former owner loses nothing, and the new one could do everything before."""
+    if is_invited:
+        body = {"recipient": "/api/v2/users/bob/", "assets": [logged.path.split("/")[-2]]}
+        invite = (await logged.send("POST", "/api/v2/project-ownership/invites/", json=body)).json()["url"]
+        headers = logged.bob.headers
+        answer = await logged.service.request("PATCH", invite, json={"status": "accepted"}, headers=headers)
+    else:
+        headers = logged.root.headers
+        answer = await logged.service.request(
+            "POST", "/api/v2/users/amina/transfer/", json={"to": "bob"}, headers=headers
+        )
+    assert answer.status_code == 200, answer.text
+    sentence = "bob became the owner." if is_invited else "root made bob the owner."
+    for path, user in ((f"{logged.path}history/", "bob"), ("/api/v2/audit-logs/", "root")):
+        shown = await page(logged, path, user)
+        assert f"{sentence} Before, it belonged to amina." in shown
+        assert ("root took away" in shown) != is_invited
+    [entry] = [
+        each for each in (await logged.read(f"{logged.path}history/", "bob"))["results"] if each["action"] == "transfer"
+    ]
+    assert entry["metadata"]["permissions"]["username"] == "bob"
+    assert "effects" not in entry["metadata"]
+
+
+async def test_sentences_about_permissions_say_until_when(logged: LoggedWorld) -> None:
+    await logged.send("POST", "/api/v2/teams/", json={"name": "WASH"})
+    for user, permission, more in (
+        ("team:WASH", "change_asset", {"expires_at": "2099-12-31"}),
+        ("zoe", "view_asset", {"expires_at": "2099-12-31"}),
+        ("zoe", "change_asset", {}),
+    ):
+        body = {"user": user, "permission": permission, **more}
+        await logged.send("POST", f"{logged.path}permission-assignments/", json=body)
+    for path in (f"{logged.path}history/", f"{logged.path}permission-assignments/history/"):
+        shown = await page(logged, path, "amina")
+        for sentence in (
+            "amina gave the team WASH “Edit form” until Dec 31, 2099.",
+            "amina changed when the access of zoe ends: “View form” until Dec 31, 2099.",
+            "amina gave zoe “Edit form”. This also changed when access ends: “View form” without an end.",
+        ):
+            assert sentence in shown, path
+
+
 async def test_log_page_with_filters(logged: LoggedWorld) -> None:
     shown = await page(logged, "/api/v2/audit-logs/", "root")
     for sentence in ("bob logged in.", "Somebody tried to log in as bob.", "The operator created the user amina."):
@@ -89,7 +134,12 @@ async def test_account_page_shows_logins(logged: LoggedWorld) -> None:
         ({"username": "amina", "user_uid": "u", "action": "transfer-invite",
           "metadata": {"asset_uid": "a", "changed_user": "bob"}}, "amina invited bob to own it."),
         ({"username": "", "user_uid": "u", "action": "delete", "model_name": "user", "metadata": {}},
-         "Somebody whose account is gone deleted the own account."),
+         "Somebody whose account is gone deleted their own account."),
+        ({"username": "", "user_uid": "", "action": "auth-failed", "metadata": {"credential": "password"}},
+         "Somebody tried to log in with an unknown name."),
+        ({"username": "amina", "user_uid": "u", "action": "transfer-invite",
+          "metadata": {"asset_uid": "a", "changed_user": ""}},
+         "amina invited somebody whose account is gone to own it."),
         ({"username": "amina", "user_uid": "u", "action": "dance", "model_name": "star", "metadata": {}},
          "amina did this: dance."),
     ],

@@ -122,7 +122,7 @@ async def test_share_without_javascript(team: SharingTeam) -> None:
     assert reasons["View form"] == "implied"
     name, undo = notice_fields(page.text)
     undone = await client.submit_and_follow(page_path(uid), name, undo)
-    assert "Undone. ann: the same access as before." in text_of(undone.text)
+    assert "Undone: ann has the same access as before." in text_of(undone.text)
     assert "ann" not in people(undone.text)
 
 
@@ -246,7 +246,9 @@ async def test_access_that_ends(team: SharingTeam) -> None:
     assert {each.get("expires_at") for each in await team.list_assignments(uid)} == {None, "2099-11-30T08:00:00Z"}
 
     for path in (f"{page_path(uid)}history/", f"/api/v2/assets/{uid}/history/"):
-        assert "owner changed when the access of ann ends." in text_of((await client.get(path)).text)
+        assert "owner changed when the access of ann ends: “Edit form” without an end." in text_of(
+            (await client.get(path)).text
+        )
     history = text_of((await client.get(f"{page_path(uid)}history/")).text)
     assert "no longer ends" in history
     why = text_of((await client.get(f"{page_path(uid)}explain/?user=ann&permission=view_asset")).text)
@@ -300,9 +302,9 @@ async def test_teams_and_their_members(team: SharingTeam) -> None:
     client = await browser(team, "owner")
     assert '<option value="team:WASH"></option>' in (await client.get(page_path(uid))).text
     fields: dict[str, Any] = {"user": "team:wash", "permissions": ["view_submissions"]}
-    assert "What will change for WASH" in text_of((await client.submit(page_path(uid), "share", fields)).text)
+    assert "What will change for the team WASH" in text_of((await client.submit(page_path(uid), "share", fields)).text)
     done = await client.submit_and_follow(page_path(uid), "share", {**fields, "do": "share"})
-    assert "Shared with WASH. Can see submissions." in text_of(done.text)
+    assert "Shared with the team WASH. Can see submissions." in text_of(done.text)
     assert list(people(done.text))[:3] == ["owner", "WASH", "ann"]
     assert f'href="/api/v2/teams/{wash}/"><bdi>WASH</bdi>' in done.text
     assert "Team of 26 people ann member00" in text_of(done.text)
@@ -311,9 +313,9 @@ async def test_teams_and_their_members(team: SharingTeam) -> None:
     # Change and remove the team itself, and undo that.
     change = {"user": f"team:{wash}", "permissions": ["view_asset"], "do": "share"}
     changed = await client.submit_and_follow(page_path(uid), "change", change)
-    assert "Shared with WASH. Can view the form." in text_of(changed.text)
+    assert "Shared with the team WASH. Can view the form." in text_of(changed.text)
     question = text_of((await client.get(f"{page_path(uid)}?remove=team:{wash}")).text)
-    assert "Remove WASH? Its members lose the access, too, unless they have it in another way." in question
+    assert "Remove the team WASH? Its members lose the access, too, unless they have it in another way." in question
     removed = await client.submit_and_follow(page_path(uid), "remove", {"user": f"team:{wash}"})
     assert {"WASH", "ann"}.isdisjoint(people(removed.text))
     undone = await client.submit_and_follow(page_path(uid), *notice_fields(removed.text))

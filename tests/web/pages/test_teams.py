@@ -134,12 +134,12 @@ async def test_explanation_history_and_log_name_the_team(team: SharingTeam) -> N
     why = text_of((await client.get(f"{sharing}explain/?user=ann&permission=view_asset")).text)
     assert "Allowed: View form Comes from the team WASH. Ends on Dec 31, 2099." in why.replace(" :", ":")
     for path in (f"{sharing}history/", f"/api/v2/assets/{form_uid}/history/"):
-        assert "owner gave WASH “Edit form”." in text_of((await client.get(path)).text)
+        assert "owner gave the team WASH “Edit form” until Dec 31, 2099." in text_of((await client.get(path)).text)
     log = text_of((await (await browser(team, "boss")).get("/api/v2/audit-logs/?limit=100")).text)
     for sentence in (
         "owner created the team WASH.",
         "owner added ann to the team WASH.",
-        "owner gave WASH “Edit form”.",
+        "owner gave the team WASH “Edit form” until Dec 31, 2099.",
     ):
         assert sentence in log
     # Nobody outside of the team reads its name.
