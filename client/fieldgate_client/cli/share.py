@@ -127,7 +127,7 @@ def _print_effects(session: Session, grants: list[Grant], results: list[SharingR
         [
             last_path_segment(effect.asset or grant.asset),
             _name(effect.user or "") or ", ".join(grant.users),
-            effect.effect,
+            "no longer ends" if effect.effect == "ends" and not effect.expires_at else effect.effect,
             last_path_segment(effect.permission),
             (effect.why or effect.message) + (f", until {effect.expires_at}" if effect.expires_at else ""),
         ]

@@ -284,12 +284,12 @@ def show_changes(
 
 
 def show_effect(record: Mapping[str, Any], language: Language) -> ShownEffect:
-    kind, why = record["effect"], record["why"]
+    kind, label, why = record["effect"], record["label"], record["why"]
     if record.get("expires_at"):
         why = f"{why} · {until_text(record['expires_at'], language)}"
     elif kind == "ends":
-        why = f"{why} · {translate(Message('no longer ends'), language)}"
-    return ShownEffect(_SIGNS.get(kind, "~"), kind, record["label"], why)
+        label = translate(Message("{label}: no longer ends", label=label), language)
+    return ShownEffect(_SIGNS.get(kind, "~"), kind, label, why)
 
 
 def until_text(time: str, language: Language) -> str:

@@ -230,12 +230,16 @@ async def test_access_that_ends(team: SharingTeam) -> None:
     assert date_field(preview) == ("2099-12-31", "")
     done = (await client.submit_and_follow(page_path(uid), "share", {**given, "do": "share"})).text
     assert re.search(r"Can edit the form .*until Dec 31, 2099 \(ends in \d+ years\)", text_of(done))
+    more = (await client.submit(page_path(uid), "share", {"user": "ann", "permissions": ["manage_asset"]})).text
+    assert "A permission that ends already keeps its end, unless a new one needs it." in text_of(more)
+    assert "~ Changes: Edit form: no longer ends – needed by “Manage project”" in text_of(more)
     past = await client.submit(page_path(uid), "share", {**given, "until": "2020-01-01"})
     assert (past.status_code, "This time is in the past." in text_of(past.text)) == (400, True)
 
     await team.grant(uid, "ann", "change_asset", expires_at="2099-11-30T08:00:00Z")
     page = (await client.get(f"{page_path(uid)}?change=ann")).text
     assert date_field(page) == ("2099-11-30", "2099-11-30T08:00:00Z")
+    assert "If you empty it, the access no longer ends." in text_of(page)
     same = {"user": "ann", **boxes(page), "until": "2099-11-30", "end": "2099-11-30T08:00:00Z"}
     again = await client.submit(page_path(uid), "change", same)
     assert "Nothing will change" in text_of(again.text), "the time of that day stays"
