@@ -36,6 +36,7 @@ from fieldgate.assets.routes import (
     write_routes,
 )
 from fieldgate.assets.routes.account_export import AccountExporter
+from fieldgate.assets.routes.asset_records import AssetReader
 from fieldgate.assets.routes.form_files import FormFiles
 from fieldgate.assets.routes.unsupported_paths import UNSUPPORTED_PATH, unsupported_messages
 from fieldgate.assets.schemas import ASSETS_PATH
@@ -211,7 +212,7 @@ def build_app(
         admin_routes.PublicCollections(asset_store.count_public_collections),
         internal_client,
         import_store, quota, asset_store, AssetLists(database), authorizer, workbook_writer,
-        form_files, AccountExporter(database, form_files),
+        form_files, AccountExporter(database, form_files), AssetReader(authorizer, asset_store, sharing),
         sharing, TeamAssets(database, sharing), SuggestionStore(database),
         AssetWriter(database, data_versions, authorizer, content_checker, quota),
         VersionRestorer(database, data_versions, quota), Deployments(database, data_versions),

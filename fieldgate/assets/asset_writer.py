@@ -83,7 +83,7 @@ class AssetWriter:
     ) -> None:
         self._database = database
         self._data_versions = data_versions
-        self.authorizer = authorizer
+        self._authorizer = authorizer
         self._checker = checker
         self._quota = quota
         self._store = AssetStore(database, data_versions)
@@ -117,7 +117,7 @@ class AssetWriter:
 
     async def change(self, user: User, uid: str, body: AssetChange) -> WrittenAsset:
         """Change the name, settings and content of an asset. What is not sent stays as it is."""
-        asset = await self.authorizer.authorize(uid, user)
+        asset = await self._authorizer.authorize(uid, user)
         asset.require("change_asset")
         name = None if body.name is None else strip_control_characters(body.name)
         if name == "":
@@ -150,7 +150,7 @@ class AssetWriter:
         return _new_asset(user, checked, name, settings)
 
     async def _clone(self, user: User, body: AssetCreation, uid: str) -> NewAsset:
-        source = await self.authorizer.authorize(_asset_uid("clone_from", body.clone_from or ""), user)
+        source = await self._authorizer.authorize(_asset_uid("clone_from", body.clone_from or ""), user)
         asset_type = body.asset_type or source.asset_type
         if COLLECTION in (source.asset_type, asset_type):
             raise ValidationError({"clone_from": [_NO_CLONES_OF_COLLECTIONS]})
@@ -231,7 +231,7 @@ class AssetWriter:
         if body.asset_type == COLLECTION:
             raise ValidationError({"parent": [Message("A collection cannot be in another collection.")]})
         try:
-            collection = await self.authorizer.authorize(uid, user)
+            collection = await self._authorizer.authorize(uid, user)
         except NotFound:
             raise _no_collection(uid) from None
         _require_collection(collection)

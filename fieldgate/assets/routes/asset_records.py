@@ -16,23 +16,32 @@ from sqlalchemy import Row
 from fieldgate.accounts.schemas import user_path
 from fieldgate.accounts.tables import PUBLIC_USER_ID, PUBLIC_USERNAME
 from fieldgate.assets.asset_lists import AssetPage, ListedAsset, StoredGrant, decode_grants
-from fieldgate.assets.authorization import AssignmentScope, AuthorizedAsset, effective_user_id
+from fieldgate.assets.authorization import (
+    AssetAuthorizer,
+    AssignmentScope,
+    AuthorizedAsset,
+    asset_not_found,
+    effective_user_id,
+)
 from fieldgate.assets.schemas import (
     ASSETS_PATH,
     INVITES_PATH,
     AccessType,
+    AssetDetail,
     AssetRecord,
+    AssignablePermission,
     AssignmentRecord,
     ChildrenRecord,
     DeployedVersion,
     DeployedVersions,
     DownloadRecord,
+    EffectivePermission,
     ProjectOwnership,
     asset_path,
 )
-from fieldgate.assets.sharing.grants import AssetGrants, Grantee, StoredAssignment
+from fieldgate.assets.sharing.grants import AssetGrants, Grantee, StoredAssignment, run_by_cost
 from fieldgate.assets.sharing.serializers import assignment_records
-from fieldgate.assets.sharing.store import decode_filters
+from fieldgate.assets.sharing.store import AssignmentStore, decode_filters
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.tables import SURVEY
 from fieldgate.assets.visibility_sql import DISCOVERABLE, VIEW
@@ -42,10 +51,17 @@ from fieldgate.i18n.languages import Language
 from fieldgate.identity import Caller
 from fieldgate.pagination import PageRequest
 from fieldgate.permissions import rules
+from fieldgate.permissions.catalogue import permission_path
+from fieldgate.permissions.labels import label
 
 XFORM_TYPES = ("survey", "template")
 MAX_DEPLOYED_VERSIONS = 100  # in the record of an asset
 WORKBOOK_TYPES = ("survey", "template", "block", "question")
+# The order in which a user interface offers permissions.
+ASSIGNABLE_ORDER = (
+    "view_asset", "change_asset", "discover_asset", "manage_asset", "add_submissions", "view_submissions",
+    "partial_submissions", "change_submissions", "delete_submissions", "validate_submissions",
+)  # fmt: skip
 
 NO_SUBMISSIONS: dict[str, Any] = {
     "deployment__submission_count": 0,
@@ -112,23 +128,6 @@ def version_fields(asset: AuthorizedAsset, row: Row[Any], deployed_numbers: Sequ
         "date_modified": row.created_at,
         "version_number": f"{major}.{minor}" if minor else str(major),
     }
-
-
-async def deployed_versions(asset: AuthorizedAsset, row: Row[Any], store: AssetStore) -> DeployedVersions:
-    if row.deployed_version_uid is None:
-        return DeployedVersions(0, None, None, [])
-    count, found = await store.list_versions(asset.id, PageRequest(MAX_DEPLOYED_VERSIONS, 0), deployed=True)
-    numbers = await store.get_deployed_numbers(asset.id)
-    records = [DeployedVersion(**version_fields(asset, each, numbers)) for each in found]
-    return DeployedVersions(count, None, None, records)
-
-
-async def project_ownership(asset: AuthorizedAsset, caller: Caller, store: AssetStore) -> ProjectOwnership | None:
-    """The open invitation to own the asset. Only its two sides see it, and superusers."""
-    row = None if caller.id is None else await store.find_open_invite(asset.id)
-    if row is None or not (caller.is_superuser or caller.id in (row.sender_id, row.recipient_id)):
-        return None
-    return ProjectOwnership(Link(f"{INVITES_PATH}{row.uid}/"), row.sender, row.recipient, row.status)
 
 
 def detail_fields(row: Row[Any], content: dict[str, Any]) -> dict[str, Any]:
@@ -209,6 +208,73 @@ def permission_records(
     elif caller.id is None:
         assignments = [each for each in assignments if each.user.id == grants.scope.owner_id]
     return assignment_records(grants, assignments, language)
+
+
+class AssetReader:
+    """Reads single assets as their callers see them."""
+
+    def __init__(self, authorizer: AssetAuthorizer, store: AssetStore, sharing: AssignmentStore) -> None:
+        self._authorizer = authorizer
+        self._store = store
+        self._sharing = sharing
+
+    async def detail(self, uid: str, caller: Caller, language: Language) -> Raw:
+        """The record of an asset with its content. Raise `NotFound` if the caller cannot view it."""
+        asset = await self._authorizer.authorize(uid, caller)
+        grants = await self._sharing.load_visible(asset, caller)
+        row = await self._store.get_visible(caller, asset.id)
+        if row is None:  # deleted since it was authorized
+            raise asset_not_found()
+        children = await self._store.count_children(caller, [row.id] if row.asset_type == "collection" else [])
+        fields = record_fields(row) | list_fields(row, caller, grants, children)
+        fields["deployed_versions"] = await self._deployed_versions(asset, row)
+        fields["project_ownership"] = await self._project_ownership(asset, caller)
+        # As many assignments are shown about, including the owner's.
+        cost = grants.cost + len(rules.owner_permissions(grants.asset_type))
+        return await run_by_cost(cost, _encode_detail, asset, row, fields, caller, language, grants)
+
+    async def deployment(self, uid: str, caller: Caller) -> Row[Any] | None:
+        """The uid of the deployed version and whether it is active; None if no version was deployed."""
+        return await self._store.get_deployment((await self._authorizer.authorize(uid, caller)).id)
+
+    async def _deployed_versions(self, asset: AuthorizedAsset, row: Row[Any]) -> DeployedVersions:
+        if row.deployed_version_uid is None:
+            return DeployedVersions(0, None, None, [])
+        count, found = await self._store.list_versions(asset.id, PageRequest(MAX_DEPLOYED_VERSIONS, 0), deployed=True)
+        numbers = await self._store.get_deployed_numbers(asset.id)
+        records = [DeployedVersion(**version_fields(asset, each, numbers)) for each in found]
+        return DeployedVersions(count, None, None, records)
+
+    async def _project_ownership(self, asset: AuthorizedAsset, caller: Caller) -> ProjectOwnership | None:
+        """The open invitation to own the asset. Only its two sides see it, and superusers."""
+        row = None if caller.id is None else await self._store.find_open_invite(asset.id)
+        if row is None or not (caller.is_superuser or caller.id in (row.sender_id, row.recipient_id)):
+            return None
+        return ProjectOwnership(Link(f"{INVITES_PATH}{row.uid}/"), row.sender, row.recipient, row.status)
+
+
+def _encode_detail(
+    asset: AuthorizedAsset,
+    row: Row[Any],
+    fields: dict[str, Any],
+    caller: Caller,
+    language: Language,
+    grants: AssetGrants,
+) -> Raw:
+    allowed = [*sorted(asset.allowed), *(["delete_asset"] if asset.may_delete else [])]
+    assignable = rules.assignable(row.asset_type)
+    record = AssetDetail(
+        **fields,
+        **detail_fields(row, row.content),
+        effective_permissions=[EffectivePermission(codename) for codename in allowed],
+        assignable_permissions=[
+            AssignablePermission(Link(permission_path(codename)), label(codename, row.asset_type, language))
+            for codename in ASSIGNABLE_ORDER
+            if codename in assignable
+        ],
+        permissions=permission_records(grants, caller, language),
+    )
+    return Raw(encode(record))
 
 
 _RECORD_COST = 15  # see `run_by_cost`

@@ -4,58 +4,37 @@ An asset shows its permission assignments, so this package is above `fieldgate.a
 """
 
 from http import HTTPStatus
-from typing import Any
 
 from msgspec import Raw
-from sqlalchemy import Row
 
 from fieldgate.assets.asset_lists import LIST_TOPICS, AssetLists, AssetSearch
-from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found, audience_key
-from fieldgate.assets.routes.asset_records import (
-    ListEncoder,
-    deployed_versions,
-    detail_fields,
-    list_fields,
-    permission_records,
-    project_ownership,
-    record_fields,
-)
+from fieldgate.assets.authorization import AssetAuthorizer, audience_key
+from fieldgate.assets.routes.asset_records import AssetReader, ListEncoder
 from fieldgate.assets.schemas import (
     ASSETS_PATH,
     AssetDetail,
     AssetFilters,
     AssetRecord,
-    AssignablePermission,
     DeletionPreview,
-    EffectivePermission,
     KeptAsset,
     asset_path,
 )
 from fieldgate.assets.search_query import parse_search
-from fieldgate.assets.sharing.grants import AssetGrants, run_by_cost
+from fieldgate.assets.sharing.grants import run_by_cost
 from fieldgate.assets.sharing.schemas import DryRunQuery
-from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.trash import Trash
 from fieldgate.assets.visibility_sql import DISCOVERABLE
-from fieldgate.http.links import Link, encode
+from fieldgate.http.links import Link
 from fieldgate.http.operations import PreviewResult, Routes
 from fieldgate.http.response.responses import API_CSP, NO_STORE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import ListResult, PageRequest
-from fieldgate.permissions import rules
-from fieldgate.permissions.catalogue import permission_path
-from fieldgate.permissions.labels import label
 
 TAG = "Assets"
 MAX_KEPT_UIDS = 100  # in a header: clients and proxies refuse long ones
-# The order in which a user interface offers permissions.
-ASSIGNABLE_ORDER = (
-    "view_asset", "change_asset", "discover_asset", "manage_asset", "add_submissions", "view_submissions",
-    "partial_submissions", "change_submissions", "delete_submissions", "validate_submissions",
-)  # fmt: skip
 routes = Routes(tag=TAG)
 
 
@@ -98,16 +77,8 @@ async def asset_list(
     title=Message("Asset"),
     description=Message("One asset, with the content of its newest version."),
 )
-async def asset_detail(
-    uid: str,
-    caller: Caller,
-    language: Language,
-    authorizer: AssetAuthorizer,
-    store: AssetStore,
-    sharing: AssignmentStore,
-) -> Raw:
-    asset = await authorizer.authorize(uid, caller)
-    return await _detail_response(asset, caller, language, store, await sharing.load_visible(asset, caller))
+async def asset_detail(uid: str, caller: Caller, language: Language, reader: AssetReader) -> Raw:
+    return await reader.detail(uid, caller, language)
 
 
 @routes.delete(
@@ -135,45 +106,3 @@ async def asset_deletion(
     # A body would need another status than 204, which clients of KoboToolbox expect.
     named = [(b"fieldgate-kept", ", ".join(uids[:MAX_KEPT_UIDS]).encode())] if uids else []
     return Response(HTTPStatus.NO_CONTENT, [*named, API_CSP, NO_STORE])
-
-
-async def _detail_response(
-    asset: AuthorizedAsset, caller: Caller, language: Language, store: AssetStore, grants: AssetGrants
-) -> Raw:
-    row = await store.get_visible(caller, asset.id)
-    if row is None:  # deleted since it was authorized
-        raise asset_not_found()
-    children = await store.count_children(caller, [row.id] if row.asset_type == "collection" else [])
-    fields = record_fields(row) | list_fields(row, caller, grants, children)
-    fields["deployed_versions"] = await deployed_versions(asset, row, store)
-    fields["project_ownership"] = await project_ownership(asset, caller, store)
-    return await run_by_cost(_cost(grants), _encode_detail, asset, row, fields, caller, language, grants)
-
-
-def _encode_detail(
-    asset: AuthorizedAsset,
-    row: Row[Any],
-    fields: dict[str, Any],
-    caller: Caller,
-    language: Language,
-    grants: AssetGrants,
-) -> Raw:
-    allowed = [*sorted(asset.allowed), *(["delete_asset"] if asset.may_delete else [])]
-    assignable = rules.assignable(row.asset_type)
-    record = AssetDetail(
-        **fields,
-        **detail_fields(row, row.content),
-        effective_permissions=[EffectivePermission(codename) for codename in allowed],
-        assignable_permissions=[
-            AssignablePermission(Link(permission_path(codename)), label(codename, row.asset_type, language))
-            for codename in ASSIGNABLE_ORDER
-            if codename in assignable
-        ],
-        permissions=permission_records(grants, caller, language),
-    )
-    return Raw(encode(record))
-
-
-def _cost(grants: AssetGrants) -> int:
-    """Estimate how many assignments are shown, including the owner's."""
-    return grants.cost + len(rules.owner_permissions(grants.asset_type))

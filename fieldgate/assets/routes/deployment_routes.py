@@ -1,11 +1,13 @@
 """`/api/v2/assets/{uid}/deployment/`: the version of a survey that people should use. `bulk/` archives several, or
 moves them to the trash and back."""
 
+from typing import Any
+
 from msgspec import Raw
 
-from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.deployments import Deployments
-from fieldgate.assets.routes.asset_routes import TAG, asset_detail
+from fieldgate.assets.routes.asset_records import AssetReader
+from fieldgate.assets.routes.asset_routes import TAG
 from fieldgate.assets.routes.version_routes import NOT_DEPLOYED
 from fieldgate.assets.schemas import (
     ASSETS_PATH,
@@ -16,8 +18,6 @@ from fieldgate.assets.schemas import (
     DeploymentBody,
     DeploymentRecord,
 )
-from fieldgate.assets.sharing.store import AssignmentStore
-from fieldgate.assets.store import AssetStore
 from fieldgate.assets.trash import Trash
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.links import encode
@@ -41,19 +41,11 @@ routes = Routes(tag=TAG, formats=(Format.JSON,))
         "The version of a survey that people should use. The status is 404 before the first deployment."
     ),
 )
-async def deployment_detail(
-    uid: str,
-    caller: Caller,
-    language: Language,
-    authorizer: AssetAuthorizer,
-    store: AssetStore,
-    sharing: AssignmentStore,
-) -> Raw:
-    asset = await authorizer.authorize(uid, caller)
-    found = await store.get_deployment(asset.id)
+async def deployment_detail(uid: str, caller: Caller, language: Language, reader: AssetReader) -> Raw:
+    found = await reader.deployment(uid, caller)
     if found is None:
         raise NotFound(NOT_DEPLOYED)
-    detail = await asset_detail.handler(uid, caller, language, authorizer, store, sharing)
+    detail: Any = await reader.detail(uid, caller, language)
     record = DeploymentRecord(active=found.deployment_active, version_id=found.deployed_version_uid, asset=detail)
     return Raw(encode(record))
 
@@ -70,17 +62,10 @@ async def deployment_detail(
     error_statuses=(405,),
 )
 async def deployment_creation(
-    uid: str,
-    user: User,
-    language: Language,
-    body: DeploymentBody,
-    deployments: Deployments,
-    authorizer: AssetAuthorizer,
-    store: AssetStore,
-    sharing: AssignmentStore,
+    uid: str, user: User, language: Language, body: DeploymentBody, deployments: Deployments, reader: AssetReader
 ) -> Raw:
     await deployments.create(user, uid, body)
-    record: Raw = await deployment_detail.handler(uid, user, language, authorizer, store, sharing)
+    record: Raw = await deployment_detail.handler(uid, user, language, reader)
     return record
 
 
@@ -95,17 +80,10 @@ async def deployment_creation(
     error_statuses=(405,),
 )
 async def deployment_change(
-    uid: str,
-    user: User,
-    language: Language,
-    body: DeploymentBody,
-    deployments: Deployments,
-    authorizer: AssetAuthorizer,
-    store: AssetStore,
-    sharing: AssignmentStore,
+    uid: str, user: User, language: Language, body: DeploymentBody, deployments: Deployments, reader: AssetReader
 ) -> Raw:
     await deployments.change(user, uid, body)
-    record: Raw = await deployment_detail.handler(uid, user, language, authorizer, store, sharing)
+    record: Raw = await deployment_detail.handler(uid, user, language, reader)
     return record
 
 

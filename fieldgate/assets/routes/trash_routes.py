@@ -6,11 +6,9 @@ from msgspec import Raw
 from sqlalchemy import Row
 
 from fieldgate.accounts.schemas import user_path
-from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.assets.routes.asset_routes import TAG, asset_detail
+from fieldgate.assets.routes.asset_records import AssetReader
+from fieldgate.assets.routes.asset_routes import TAG
 from fieldgate.assets.schemas import ASSETS_PATH, AssetDetail, DeletedAsset, asset_path
-from fieldgate.assets.sharing.store import AssignmentStore
-from fieldgate.assets.store import AssetStore
 from fieldgate.assets.trash import Trash
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
@@ -48,18 +46,9 @@ async def deleted_asset_list(page: PageRequest, user: User, trash: Trash) -> Lis
     status=200,
     formats=(Format.JSON,),
 )
-async def asset_undeletion(
-    uid: str,
-    user: User,
-    language: Language,
-    trash: Trash,
-    authorizer: AssetAuthorizer,
-    store: AssetStore,
-    sharing: AssignmentStore,
-) -> Raw:
+async def asset_undeletion(uid: str, user: User, language: Language, trash: Trash, reader: AssetReader) -> Raw:
     await trash.restore(user, uid)
-    record: Raw = await asset_detail.handler(uid, user, language, authorizer, store, sharing)
-    return record
+    return await reader.detail(uid, user, language)
 
 
 def _to_record(row: Row[Any], trash: Trash) -> DeletedAsset:

@@ -3,10 +3,9 @@
 from msgspec import Raw
 
 from fieldgate.assets.asset_writer import AssetWriter, WrittenAsset
-from fieldgate.assets.routes.asset_routes import TAG, asset_detail
+from fieldgate.assets.routes.asset_records import AssetReader
+from fieldgate.assets.routes.asset_routes import TAG
 from fieldgate.assets.schemas import ASSETS_PATH, asset_path
-from fieldgate.assets.sharing.store import AssignmentStore
-from fieldgate.assets.store import AssetStore
 from fieldgate.assets.write_schemas import AssetChange, AssetCreation, CheckedAssetDetail, FormRefusal
 from fieldgate.errors import BadRequest, ValidationError
 from fieldgate.http.injection import HandlerContext
@@ -44,12 +43,11 @@ async def asset_creation(
     language: Language,
     body: AssetCreation,
     writer: AssetWriter,
-    store: AssetStore,
-    sharing: AssignmentStore,
+    reader: AssetReader,
 ) -> Created:
     _refuse_ignored(context)
     written = await writer.create(user, body)
-    detail = await asset_detail.handler(written.uid, user, language, writer.authorizer, store, sharing)
+    detail = await reader.detail(written.uid, user, language)
     return Created(_with_warnings(detail, written, writer, language), Link(asset_path(written.uid)))
 
 
@@ -66,17 +64,10 @@ async def asset_creation(
     refusal=FormRefusal,
 )
 async def asset_change(
-    uid: str,
-    user: User,
-    language: Language,
-    body: AssetChange,
-    writer: AssetWriter,
-    store: AssetStore,
-    sharing: AssignmentStore,
+    uid: str, user: User, language: Language, body: AssetChange, writer: AssetWriter, reader: AssetReader
 ) -> Raw:
     written = await writer.change(user, uid, body)
-    detail = await asset_detail.handler(uid, user, language, writer.authorizer, store, sharing)
-    return _with_warnings(detail, written, writer, language)
+    return _with_warnings(await reader.detail(uid, user, language), written, writer, language)
 
 
 def _refuse_ignored(context: HandlerContext) -> None:
