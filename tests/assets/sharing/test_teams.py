@@ -20,6 +20,15 @@ async def create_team(people: SharingTeam, by: str, *members: str, name: str = "
     return uid
 
 
+async def test_answer_to_sharing_names_an_own_team(team: SharingTeam) -> None:
+    """Superusers know the names of all teams, managers those of their own."""
+    uid, wash = await team.create_shared_asset(), await create_team(team, "owner", "ann")
+    body = {"team": wash, "permission": "view_asset"}
+    for by, name in (("owner", "WASH"), ("owner", "WASH"), ("boss", "WASH"), ("manager", None)):
+        answer = await team.request_assignments(uid, by, "POST", json=body)
+        assert (answer.status_code, answer.json()["team__name"]) == (201, name), by
+
+
 async def share(people: SharingTeam, uid: str, team: str, permission: str, by: str = "owner", **more: Any) -> None:
     body = {"team": team, "permission": permission, **more}
     answer = await people.request_assignments(uid, by, "POST", json=body)

@@ -9,7 +9,7 @@ from fieldgate.accounts.teams import TeamStore
 from fieldgate.assets.asset_lists import LIST_TOPICS
 from fieldgate.assets.authorization import AssetAuthorizer, audience_key
 from fieldgate.assets.schemas import AssignmentRecord
-from fieldgate.assets.sharing.changes import SharingChange, apply_and_reload, apply_change
+from fieldgate.assets.sharing.changes import SharingChange, apply_change
 from fieldgate.assets.sharing.grant_parsing import ErrorCollector, end_in_the_past_message, parse_assignment
 from fieldgate.assets.sharing.grants import Action, AssetGrants, Grant, ListedAssignment, PermissionChange, run_by_cost
 from fieldgate.assets.sharing.schemas import (
@@ -94,7 +94,8 @@ async def assignment_creation(
 ) -> Created | PreviewResult:
     (await authorizer.authorize(uid, user)).require("manage_asset")
     errors = ErrorCollector()
-    grant = parse_assignment(parse_struct(AssignmentBody, body), errors)
+    fields = parse_struct(AssignmentBody, body)
+    grant = parse_assignment(fields, errors)
     change = SharingChange(
         action=Action.ASSIGN,
         by=user,
@@ -102,6 +103,7 @@ async def assignment_creation(
         grants=[] if grant is None else [grant],
         errors=errors,
         is_dry_run=query.dry_run,
+        field_names={"user": "team"} if fields.team else {},
     )
     if query.dry_run:
         changes = await store.change([uid], partial(apply_change, change=change), is_dry_run=True)
@@ -112,7 +114,8 @@ async def assignment_creation(
 
 
 def _assign(transaction: SharingTransaction, change: SharingChange) -> tuple[AssetGrants, ListedAssignment]:
-    [changed], asset = apply_and_reload(transaction, change)
+    [changed] = apply_change(transaction, change)
+    asset = transaction.load(change.uids[0], [changed.user.id, change.by.id])  # the caller may know the team
     wanted = changed.user, change.grants[0].permission, False
     for each in asset.list_all(with_teams=True):
         if (each.user, each.permission, each.is_inherited) == wanted:
