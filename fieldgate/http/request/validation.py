@@ -229,7 +229,7 @@ def expected_message(kind: Any) -> Message:
     if get_origin(kind) is dict or kind is EncodedJSON:
         return Message("Send an object.")
     if get_origin(kind) is list:
-        return Message("Send a list.")
+        return Message("Send a list.") if length is None else list_limit_message(length)
     if kind is int and least is not None and most is not None:
         return Message("Enter a whole number from {low} to {high}.", low=least, high=most)
     if kind is int:
@@ -241,6 +241,10 @@ def expected_message(kind: Any) -> Message:
     if length is not None:
         return text_limit_message(length)
     return Message("Enter text.")
+
+
+def list_limit_message(length: int) -> Message:
+    return PluralMessage("Send a list of at most {count} entry.", "Send a list of at most {count} entries.", length)
 
 
 def text_limit_message(length: int) -> Message:

@@ -91,6 +91,15 @@ async def test_hostile_requests_change_nothing(team: SharingTeam) -> None:
     assert not any("WASH" in str(each) for each in before[-1]["results"]), "a team is not in the list of users"
 
 
+async def test_errors_name_the_limit_and_the_field(team: SharingTeam) -> None:
+    uid, wash = await team.create_asset(), await create_team(team, "owner")
+    answer = await team.request("owner", "POST", f"{TEAMS}{wash}/members/", json={"users": ["bob"] * 1001})
+    assert answer.json() == {"users": ["Send a list of at most 1000 entries."]}
+    for field, name in (("team", "tNobody"), ("team", "\x00"), ("user", "team:tNobody"), ("user", "nobody")):
+        answer = await team.request_assignments(uid, "owner", "POST", json={field: name, **MANAGE})
+        assert (answer.status_code, list(answer.json())) == (400, [field]), name
+
+
 async def test_hidden_teams_are_as_those_that_do_not_exist(team: SharingTeam) -> None:
     hidden, nothing = await create_team(team, "owner", "ann", name="Hidden"), "t" + "x" * 21
     uid = await team.create_asset(owner="bob")
