@@ -381,17 +381,23 @@ def _member_entry(action: str, team: Row[Any], user: Row[Any], **details: Any) -
 def _check_name(name: str) -> str:
     name = " ".join(name.split())
     is_too_long = len(name) > MAX_NAME_CHARS or len(username_key(name)) > MAX_KEY_CHARS
-    if not name or not name.isprintable() or is_too_long:
+    visible = _MARKS.sub("", name)
+    if not visible.strip() or not visible.isprintable() or is_too_long:
         raise ValidationError({"name": [Message("Enter a name of at most {most} letters.", most=MAX_NAME_CHARS)]})
-    if _looks_like_uid(name):  # `team:` and a text is a name or a uid: a name must not stand for another team
+    if _looks_like_uid(visible):  # `team:` and a text is a name or a uid: a name must not stand for another team
         raise ValidationError({"name": [Message("This name is reserved; choose another one.")]})
     return name
 
 
+_MARKS = re.compile("[\u200c-\u200f]")  # invisible, and part of correct Arabic, Persian or Hebrew
+_DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")  # change how the text after them is read
 _looks_like_uid = re.compile(rf"t[a-z0-9]{{{UID_LENGTH - 1}}}", re.ASCII | re.IGNORECASE).fullmatch
 
 
 def _check_description(description: str) -> None:
     if len(description) > MAX_DESCRIPTION_CHARS or "\0" in description:
         message = Message("Enter a text of at most {most} letters.", most=MAX_DESCRIPTION_CHARS)
+        raise ValidationError({"description": [message]})
+    if _DIRECTIONS.search(description):
+        message = Message("Remove invisible characters that change the direction of the text.")
         raise ValidationError({"description": [message]})

@@ -140,11 +140,38 @@ async def test_hidden_teams_are_as_those_that_do_not_exist(team: SharingTeam) ->
 
 async def test_names_that_are_refused(team: SharingTeam) -> None:
     wash = await create_team(team, "owner")
-    for name in ("", "  ", "a\x00b", "a\x07b", "\u202e", "x" * 101, "x" * 10_000, "\ufdfa" * 100, 7, ["x"]):
+    for name in (
+        "",
+        "  ",
+        "a\x00b",
+        "a\x07b",
+        "\u202e",
+        "a\u202eb",
+        "a\u2066b",
+        "\u200f",
+        "x" * 101,
+        "x" * 10_000,
+        "\ufdfa" * 100,
+        7,
+        ["x"],
+    ):
         for method, path in (("POST", TEAMS), ("PATCH", f"{TEAMS}{wash}/")):
             answer = await team.request("owner", method, path, json={"name": name})
             assert (answer.status_code, list(answer.json())) == (400, ["name"]), name
     assert [each["name"] for each in (await team.request("owner", "GET", TEAMS)).json()["results"]] == ["WASH"]
+
+
+async def test_characters_that_change_the_direction(team: SharingTeam) -> None:
+    """Overrides and isolates are refused, also in descriptions. Marks and joiners are part of Arabic and Persian."""
+    wash = await create_team(team, "owner")
+    for character in "\u202a\u202e\u2066\u2069":
+        for method, path in (("POST", TEAMS), ("PATCH", f"{TEAMS}{wash}/")):
+            answer = await team.request("owner", method, path, json={"name": "x", "description": f"a{character}b"})
+            assert (answer.status_code, list(answer.json())) == (400, ["description"])
+    for text in ("فريق المياه", "می\u200cخواهم", "WASH\u200f (غزة)\u200e", "क्\u200dष"):
+        body = {"name": text, "description": f"{text}\n\u00a0: 1"}
+        answer = await team.request("owner", "PATCH", f"{TEAMS}{wash}/", json=body)
+        assert (answer.status_code, answer.json()["name"]) == (200, text)
 
 
 async def test_odd_names_are_only_text(team: SharingTeam) -> None:

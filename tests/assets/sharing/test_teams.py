@@ -121,7 +121,7 @@ async def test_explanation_names_the_team(team: SharingTeam) -> None:
 
 async def test_a_name_never_stands_for_another_team(team: SharingTeam) -> None:
     wash = await create_team(team, "ann")
-    for name in (wash, wash.upper(), f" {wash} "):
+    for name in (wash, wash.upper(), f" {wash} ", f"{wash}\u200e"):
         answer = await team.request("bob", "POST", TEAMS, json={"name": name})
         assert (answer.status_code, list(answer.json())) == (400, ["name"])
     other = await create_team(team, "bob", name="Other")
