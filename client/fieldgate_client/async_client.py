@@ -184,6 +184,10 @@ class AsyncClient:
         """The teams that you are in. Share with one by `share(asset, "team:NAME", …)`."""
         return AsyncRecordList(self._query("teams/", filters, Team))
 
+    async def create_team(self, name: str, description: str = "") -> Team:
+        """Create a team, of which you are the first admin."""
+        return await teams.create_team(self.connection, name, description)
+
     def team_members(self, team: Team | str) -> AsyncRecordList[TeamMember]:
         return AsyncRecordList(self._query(f"{teams.team_path(team)}members/", {}, TeamMember))
 

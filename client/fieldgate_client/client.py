@@ -164,6 +164,7 @@ class Client:
     share = _wait_for(AsyncClient.share)
     explain = _wait_for(AsyncClient.explain)
     teams = _list_of(AsyncClient.teams)
+    create_team = _wait_for(AsyncClient.create_team)
     team_members = _list_of(AsyncClient.team_members)
     team_assets = _list_of(AsyncClient.team_assets)
     add_to_team = _wait_for(AsyncClient.add_to_team)

@@ -79,6 +79,11 @@ def choose_team(teams: Sequence[Team], name: str) -> Team:
     raise UnknownName(f"You are in no team {wanted!r}.")
 
 
+async def create_team(connection: Connection, name: str, description: str) -> Team:
+    response = await connection.send("POST", "teams/", json={"name": name, "description": description})
+    return response.decode(Team)
+
+
 async def change_members(
     connection: Connection, method: str, path: str, body: dict[str, Any] | None, *, dry_run: bool
 ) -> TeamChange:

@@ -68,9 +68,10 @@ def share(session: Session) -> int:
         raise UsageError("Give FORM, USER and at least one PERMISSION, or --from FILE.")
     url = grants[0].asset if "://" in grants[0].asset else ""
     with session.open_client(url) as client:
+        names = _team_names(client, grants)
         if options.dry_run:
             planned = [_apply(client, grant, options, dry_run=True) for grant in grants]
-            _print_effects(session, grants, planned)
+            _print_effects(session, grants, planned, names)
             session.output.note("Nothing was changed: this was a dry run.")
             return ExitCode.OK
         if options.file:
@@ -80,7 +81,7 @@ def share(session: Session) -> int:
             for grant in grants:
                 results.append(_apply(client, grant, options, dry_run=False))
         finally:
-            _print_effects(session, grants[: len(results)], results)
+            _print_effects(session, grants[: len(results)], results, names)
     return ExitCode.OK
 
 
@@ -122,11 +123,22 @@ def _apply(client: Client, grant: Grant, options: argparse.Namespace, *, dry_run
     )
 
 
-def _print_effects(session: Session, grants: list[Grant], results: list[SharingResult]) -> None:
+def _team_names(client: Client, grants: list[Grant]) -> dict[str, str]:
+    """Names of the caller's teams by uid, if there is a team among the users. Effects have only the uid."""
+    if not any(user.startswith("team:") for grant in grants for user in grant.users):
+        return {}
+    with suppress(FieldgateError):  # then they are shown by their uids
+        return {each.uid: each.name for each in client.teams()}
+    return {}
+
+
+def _print_effects(
+    session: Session, grants: list[Grant], results: list[SharingResult], team_names: dict[str, str]
+) -> None:
     rows = [
         [
             last_path_segment(effect.asset or grant.asset),
-            _name(effect.user or "") or ", ".join(grant.users),
+            _name(effect.user or "", team_names) or ", ".join(grant.users),
             "no longer ends" if effect.effect == "ends" and not effect.expires_at else effect.effect,
             last_path_segment(effect.permission),
             (effect.why or effect.message) + (f", until {effect.expires_at}" if effect.expires_at else ""),
@@ -140,9 +152,10 @@ def _print_effects(session: Session, grants: list[Grant], results: list[SharingR
         session.output.print("Nothing changes: the permissions are as wanted already.")
 
 
-def _name(url: str) -> str:
-    """The name of a user. Of a team only the uid is known."""
-    return f"team:{last_path_segment(url)}" if "/teams/" in url else last_path_segment(url)
+def _name(url: str, team_names: dict[str, str]) -> str:
+    """The name of a user or team."""
+    name = last_path_segment(url)
+    return f"team:{team_names.get(name, name)}" if "/teams/" in url else name
 
 
 def read_rows(file: str) -> list[Row]:

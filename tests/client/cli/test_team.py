@@ -24,10 +24,10 @@ def test_people_join_and_leave_a_team(run: RunClient, wash: str, asset: str) -> 
     assert f"Wash  admin  1        {wash}" in run("team", "list").out
     shared = run("share", asset, f"team:{wash}", "view_asset")
     assert shared.code == 0, shared.err
-    assert f"team:{wash}" in shared.out
+    assert f"{asset}  team:Wash  granted  view_asset" in shared.out
     dry = run("team", "add", wash, "bashir", "--dry-run")
     assert (dry.code, dry.err) == (0, "Nothing was changed: this was a dry run.\n")
-    assert dry.out.splitlines()[1].split() == ["bashir", "Visit", "Can", "view", "the", "form"]
+    assert dry.out.splitlines()[1].split() == ["bashir", "gains", "Visit", "Can", "view", "the", "form"]
     assert run("explain", asset, "bashir", "view_asset").out.startswith("No: ")
     assert run("team", "add", wash, "bashir").err == "Added: bashir.\n"
     assert run("team", "add", wash, "bashir").err == "They are in the team already.\n"
@@ -35,8 +35,19 @@ def test_people_join_and_leave_a_team(run: RunClient, wash: str, asset: str) -> 
     shown = run("team", "show", wash).out
     assert "bashir  member" in shown
     assert "Visit" in shown
+    dry = run("team", "remove", wash, "bashir", "--dry-run")
+    assert dry.out.splitlines()[1].split() == ["bashir", "loses", "Visit", "Can", "view", "the", "form"]
     assert run("team", "remove", wash, "bashir").err == "Removed: bashir.\n"
     assert run("explain", asset, "bashir", "view_asset").out.startswith("No: ")
+
+
+def test_create_a_team(run: RunClient, logged_in: DemoServer) -> None:
+    created = run("team", "create", "Water and health", "--description", "Wells")
+    assert created.code == 0, created.err
+    uid = created.out.split()[-1]
+    assert f"Water and health  admin  1        {uid}" in run("team", "list").out
+    headers = {"Authorization": f"Token {logged_in.token}"}
+    assert httpx.get(f"{logged_in.url}/api/v2/teams/{uid}/", headers=headers).json()["description"] == "Wells"
 
 
 @pytest.mark.parametrize(
@@ -44,6 +55,8 @@ def test_people_join_and_leave_a_team(run: RunClient, wash: str, asset: str) -> 
     [
         (["add"], "Give the TEAM"),
         (["add", "wash"], "Give at least one USER."),
+        (["create", "Water", "and", "health"], "in quotes if it has several words"),
+        (["create", "Water", "--dry-run"], "no --dry-run"),
         (["show", "no team"], "You are in no team 'no team'."),
     ],
 )
