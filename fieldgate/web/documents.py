@@ -50,8 +50,8 @@ def _slug(title: str) -> str:
 
 
 def _with_links(tokens: "list[Token]") -> "list[Token]":
-    """Links between these documents lead to their pages. Other files and pictures are not part of the service."""
-    kept, is_link = [], False
+    """Links between these documents lead to their pages. Other documents are named by file; pictures are left out."""
+    kept, is_link, href = [], False, ""
     for token in tokens:
         if token.type == "link_open":
             href = str(token.attrGet("href"))
@@ -59,7 +59,9 @@ def _with_links(tokens: "list[Token]") -> "list[Token]":
             is_link = found is not None or href.startswith(("#", "https://"))
             if found:
                 token.attrSet("href", f"../{found[1]}/{found[2] or ''}")
-        if token.type == "image" or (token.type.startswith("link_") and not is_link):
+        if token.type == "link_close" and not is_link:
+            token.type, token.tag, token.nesting, token.content = "text", "", 0, f" (docs/{href.partition('#')[0]})"
+        if token.type == "image" or (token.type == "link_open" and not is_link):
             continue
         kept.append(token)
     return kept

@@ -100,7 +100,7 @@ async def swagger_ui(context: HandlerContext, templates: PageTemplates) -> Respo
 )
 async def document_page(name: str, context: HandlerContext, templates: PageTemplates) -> Response:
     if name not in DOCUMENTS:
-        raise NotFound
+        raise NotFound(Message("Only the guide and the recipes are here. Other documents are in the source, in docs."))
     document = await asyncio.to_thread(load_document, name)
     base_url = context.request.base_url.url or EXAMPLE_URL
     html = Markup(document.html.replace(EXAMPLE_URL, escape(base_url)))  # noqa: S704  (our own documents)

@@ -33,5 +33,9 @@ async def test_examples_have_the_address_of_the_service(start: StartService) -> 
 
 
 async def test_other_documents_are_not_pages(service: Service) -> None:
-    for name in ("security", "..%2Fguide", "guide.md"):
-        assert (await service.get(f"/docs/{name}/", headers={"Accept": "text/html"})).status_code == 404
+    for name in ("running", "security", "..%2Fguide", "guide.md"):
+        page = await service.get(f"/docs/{name}/", headers={"Accept": "text/html"})
+        assert page.status_code == 404
+        assert "Only the guide and the recipes are here." in page.text or "%" in name
+    guide = (await service.get("/docs/guide/", headers={"Accept": "text/html"})).text
+    assert "see Operations (docs/operations.md)" in guide, "where it is"

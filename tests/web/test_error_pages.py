@@ -23,6 +23,12 @@ async def test_browser_gets_a_page_with_the_status_of_the_api(service: Service, 
     assert 'href="/"' in page.text
 
 
+async def test_address_without_a_page_says_what_to_do(service: Service) -> None:
+    page = await service.get("/api/v2/event/export/", headers={"Accept": "text/html"})
+    assert page.status_code == 406
+    assert "Go back and use the links of the pages." in page.text
+
+
 @pytest.mark.parametrize("accept", ["*/*", "application/json", "application/json, text/html", ""])
 async def test_program_gets_json(service: Service, accept: str) -> None:
     answer = await service.get("/nothing/", headers={"Accept": accept})
