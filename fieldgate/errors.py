@@ -59,6 +59,15 @@ class Forbidden(Problem):
     detail = Message("You may not do this.")
 
 
+class InsufficientScope(Forbidden):
+    """The token lacks a scope, though its user may do this (RFC 6750)."""
+
+    def __init__(self, scope: str) -> None:
+        challenge = f'Bearer error="insufficient_scope", scope="{scope}"'.encode()
+        message = Message("This token lacks the scope {scope}. Use one that has it, or log in.", scope=scope)
+        super().__init__(message, [(b"www-authenticate", challenge)])
+
+
 class NotFound(Problem):
     status = 404
     detail = Message("There is nothing here.")

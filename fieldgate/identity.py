@@ -23,6 +23,33 @@ class AuthMethod(Enum):
     SESSION = "session"
 
 
+class Scope(Enum):
+    """What an operation needs that is called with a token. Sessions and passwords have all scopes."""
+
+    NONE = ""  # anybody may call it, with any token
+    READ = "read"
+    IMPORTS = "imports"  # create, change and delete forms
+    SHARING = "sharing"
+    EVENTS_WRITE = "events:write"
+    ACCOUNT = "account"
+    ADMIN = "admin"  # what only superusers may do
+    ALL = "all"
+
+
+class TokenLimits(msgspec.Struct, frozen=True):
+    """What a token may be used for. It can never do more than its user."""
+
+    scopes: frozenset[str] = frozenset({Scope.ALL.value})
+    assets: frozenset[str] | None = None  # uids; None: all of the user
+    networks: tuple[str, ...] = ()  # CIDR; empty: all
+
+    def allows(self, scope: Scope) -> bool:
+        return scope is Scope.NONE or not self.scopes.isdisjoint((scope.value, Scope.ALL.value))
+
+
+NO_LIMITS = TokenLimits()
+
+
 class Origin(msgspec.Struct, frozen=True):
     """Where a request came from, for the log. Only what is logged is decoded."""
 
@@ -54,6 +81,7 @@ class Caller(msgspec.Struct, frozen=True):
     uid: str = ""
     credential: str = ""  # for the log: session, password, command, or the name of a token
     origin: Origin = Origin()
+    limits: TokenLimits = NO_LIMITS
 
     @property
     def is_anonymous(self) -> bool:

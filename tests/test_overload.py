@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fieldgate.errors import ServiceUnavailable
 from fieldgate.http.operations import Routes
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Scope
 from fieldgate.overload import MAX_WHOLE_BYTES, PART_BYTES, NoProgress, Overload, Slots, run_in_thread
 from tests.conftest import StartService
 
@@ -145,7 +146,9 @@ async def test_a_cancelled_caller_keeps_its_slot_until_its_thread_has_ended() ->
 async def test_too_many_requests_in_work(start: StartService) -> None:
     entered, finish = asyncio.Event(), asyncio.Event()
 
-    @Routes(tag="x").get("/slow/", response=dict[str, str], title=Message("Slow"), description=Message("Slow."))
+    @Routes(tag="x", scope=Scope.NONE).get(
+        "/slow/", response=dict[str, str], title=Message("Slow"), description=Message("Slow.")
+    )
     async def slow() -> dict[str, str]:
         entered.set()
         await finish.wait()
@@ -207,7 +210,9 @@ async def test_large_responses_that_are_not_read_have_a_limit(
 ) -> None:
     monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0)
 
-    @Routes(tag="x").get("/large/", response=dict[str, str], title=Message("Large"), description=Message("Large."))
+    @Routes(tag="x", scope=Scope.NONE).get(
+        "/large/", response=dict[str, str], title=Message("Large"), description=Message("Large.")
+    )
     async def large() -> dict[str, str]:
         return {"text": "x" * (MAX_WHOLE_BYTES + 1)}
 

@@ -4,6 +4,7 @@ from where they are removed when somebody leaves."""
 from typing import Any
 
 from fieldgate.db.log import ACCESS, USERS, LogEntry, LogObject, LogUser
+from fieldgate.identity import NO_LIMITS, TokenLimits
 
 
 def user_entry(action: str, user: LogUser, **details: Any) -> LogEntry:
@@ -11,9 +12,14 @@ def user_entry(action: str, user: LogUser, **details: Any) -> LogEntry:
     return LogEntry(log_type=USERS, action=action, object=LogObject("user", user.uid), subject=user, details=details)
 
 
-def token_entry(action: str, user: LogUser, name: str, prefix: str) -> LogEntry:
-    """`action`: create, remove. Of a token only its name and its first characters are logged."""
-    return LogEntry(log_type=USERS, action=action, object=LogObject("token", prefix, name), subject=user)
+def token_entry(action: str, user: LogUser, name: str, prefix: str, limits: TokenLimits = NO_LIMITS) -> LogEntry:
+    """`action`: create, remove. Of a token only its name, its first characters and its limits are logged."""
+    details: dict[str, Any] = {}
+    if limits is not NO_LIMITS:
+        assets = {} if limits.assets is None else {"assets": sorted(limits.assets)}
+        details = {"scopes": sorted(limits.scopes), **assets, "networks": list(limits.networks)}
+    token = LogObject("token", prefix, name)
+    return LogEntry(log_type=USERS, action=action, object=token, subject=user, details=details)
 
 
 def sessions_entry(user: LogUser, count: int) -> LogEntry:

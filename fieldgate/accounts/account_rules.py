@@ -1,12 +1,14 @@
 """What usernames, names and passwords may be. A function returns a message if the value is refused."""
 
 import re
+from collections.abc import Iterable
+from ipaddress import ip_network
 
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import PUBLIC_USERNAME
-from fieldgate.errors import Forbidden
+from fieldgate.errors import Forbidden, ValidationError
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import CREDENTIAL_KINDS, AuthMethod, User
+from fieldgate.identity import CREDENTIAL_KINDS, NO_LIMITS, AuthMethod, Scope, TokenLimits, User
 
 MAX_NAME_CHARS = 150
 MAX_TOKEN_NAME_CHARS = 100
@@ -14,6 +16,7 @@ MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 8, 1000
 
 # The rule of KoboToolbox. Letters of other scripts look alike: a Cyrillic а and a Latin a would be two users.
 _USERNAME = re.compile(r"[a-z][a-z0-9_]+")
+_ASSET_UID = re.compile(r"a[A-Za-z0-9]{21}")
 
 NOT_WITH_A_TOKEN = Message("A token cannot do this. Log in, or send your username and password (Basic credentials).")
 
@@ -48,6 +51,28 @@ def token_name_error(name: str) -> Message | None:
     if name.casefold().strip() in CREDENTIAL_KINDS:  # in the log it would look like another credential
         return Message("This name is reserved; choose another one.")
     return None
+
+
+def parse_limits(
+    scopes: Iterable[str], assets: Iterable[str], networks: Iterable[str], *, is_superuser: bool
+) -> TokenLimits:
+    """Check the limits of a new token. Raise `ValidationError` if a value is refused."""
+    uids = frozenset(each.strip() for each in assets)
+    try:
+        parsed = tuple(str(ip_network(each.strip(), strict=False)) for each in networks)
+    except ValueError:
+        message = Message("Enter addresses or networks such as 192.0.2.0/24 or 2001:db8::/32.")
+        raise ValidationError({"networks": [message]}) from None
+    if not all(map(_ASSET_UID.fullmatch, uids)):
+        raise ValidationError(
+            {"assets": [Message("Enter the uids of assets: 22 letters and digits that begin with a.")]}
+        )
+    if Scope.ADMIN.value in scopes and not is_superuser:
+        raise ValidationError(
+            {"scopes": [Message("Only superusers can have the scope {scope}.", scope=Scope.ADMIN.value)]}
+        )
+    limits = TokenLimits(frozenset(scopes), uids or None, parsed)
+    return NO_LIMITS if limits == NO_LIMITS else limits
 
 
 def password_error(password: str, username: str) -> Message | None:

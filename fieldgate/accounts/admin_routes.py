@@ -26,10 +26,10 @@ from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.accounts.user_changes import ONLY_SUPERUSERS, UserEditor
 from fieldgate.errors import Conflict, Forbidden, NotFound, ValidationError
 from fieldgate.http.links import Link
-from fieldgate.http.operations import Created, Routes
+from fieldgate.http.operations import AssetLimit, Created, Routes
 from fieldgate.http.request.hosts import BaseURL
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import User
+from fieldgate.identity import Scope, User
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.reference.store import ReferenceStore
 
@@ -37,7 +37,7 @@ TAG = "Users"
 USER_PATH = USERS_PATH + "{username}/"
 
 _IS_ACTIVE = {"active": True, "disabled": False, "all": None}  # by status
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.READ)
 
 
 class PublicCollections:
@@ -54,6 +54,7 @@ class PublicCollections:
     USERS_PATH,
     response=FullUserRecord,
     title=Message("Users"),
+    scope=Scope.ADMIN,
     description=Message("All users with an active account, or also the disabled ones. Only for superusers."),
     error_statuses=(403,),
 )
@@ -75,6 +76,7 @@ async def user_list(
     description=Message(
         "One user by name; case is ignored. AnonymousUser is the public. Superusers see more, and disabled users too."
     ),
+    asset_limit=AssetLimit.FREE,
 )
 async def user_detail(
     username: str, user: User, accounts: AccountStore, collections: PublicCollections, quota: StorageQuota
@@ -98,6 +100,7 @@ async def user_detail(
         "Only for superusers, and not with a token."
     ),
     error_statuses=(409,),
+    scope=Scope.ADMIN,
 )
 async def user_creation(
     user: User,
@@ -170,6 +173,7 @@ async def _validate(
         "change rights and countries."
     ),
     error_statuses=(409,),
+    scope=Scope.ADMIN,
 )
 async def user_change(
     username: str,
@@ -210,6 +214,7 @@ def _upper(codes: Sequence[str]) -> list[str]:
         "invalid. Only for superusers, and not with a token."
     ),
     error_statuses=(409,),
+    scope=Scope.ADMIN,
 )
 async def user_invitation(
     username: str, user: User, base_url: BaseURL, accounts: AccountStore, invitations: InvitationStore

@@ -13,11 +13,11 @@ from fieldgate.accounts.passwords import MAX_CONCURRENT_CHECKS, Passwords
 from fieldgate.accounts.store import AccountStore, TokenHolder, username_key
 from fieldgate.cache import BoundedCache
 from fieldgate.db.outages import is_unavailable
-from fieldgate.errors import Unauthorized
+from fieldgate.errors import Forbidden, Unauthorized
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import NO_ORIGIN, AuthMethod, Caller, Origin, User
 from fieldgate.overload import Slots
-from fieldgate.runtime.client_networks import network_of
+from fieldgate.runtime.client_networks import is_in_networks, network_of
 
 WRONG_PASSWORD = Message("The username or password is incorrect.")
 MAX_CACHED_PASSWORDS = 1000  # correct passwords of Basic clients
@@ -60,11 +60,15 @@ class AccountAuthenticator:
         self._key = secrets.token_bytes(32)
         self._verified = BoundedCache[bytes, str](MAX_CACHED_PASSWORDS)  # the hash that the password has
 
-    async def by_token(self, token: str) -> User | None:
-        return self._record_use(await self._store.find_token_holder(token, AuthMethod.TOKEN))
+    async def by_token(self, token: str, client: str) -> User | None:
+        holder = await self._store.find_token_holder(token, AuthMethod.TOKEN)
+        networks = () if holder is None else holder.user.limits.networks
+        if networks and not is_in_networks(client, networks):
+            raise Forbidden(Message("This token cannot be used from the address {address}.", address=client))
+        return self._record_use(holder, client)
 
-    async def by_session(self, token: str) -> User | None:
-        return self._record_use(await self._store.find_token_holder(token, AuthMethod.SESSION))
+    async def by_session(self, token: str, client: str) -> User | None:
+        return self._record_use(await self._store.find_token_holder(token, AuthMethod.SESSION), client)
 
     async def by_password(self, username: str, password: str, client: str) -> User:
         return authenticated_user(await self.verify_password(username, password, client))
@@ -118,19 +122,19 @@ class AccountAuthenticator:
         text = repr(parts).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(text, key=self._key, digest_size=32).digest()
 
-    def _record_use(self, holder: TokenHolder | None) -> User | None:
+    def _record_use(self, holder: TokenHolder | None, client: str) -> User | None:
         if holder is None:
             return None
         if holder.is_use_due() and holder.token_id not in self._pending_uses:
-            task = asyncio.create_task(self._save_use(holder.token_id))
+            task = asyncio.create_task(self._save_use(holder.token_id, client))
             self._pending_uses[holder.token_id] = task
             task.add_done_callback(lambda _: self._pending_uses.pop(holder.token_id, None))
         return holder.user
 
-    async def _save_use(self, token_id: int) -> None:
+    async def _save_use(self, token_id: int, client: str) -> None:
         """Store "last used" in the background: no response waits for it or fails with it."""
         try:
-            await self._store.touch_token(token_id)
+            await self._store.touch_token(token_id, client)
         except Exception as error:
             if not is_unavailable(error):  # an outage is logged once, by the requests that need the database
                 log.exception("could not store the last use of a token")

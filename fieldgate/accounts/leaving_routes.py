@@ -16,10 +16,10 @@ from fieldgate.errors import NotFound, Unauthorized, ValidationError
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Routes
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import User
+from fieldgate.identity import Scope, User
 
 ME_PATH = "/me/"
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.READ)
 
 
 class LeavingBody(msgspec.Struct, frozen=True):
@@ -33,6 +33,7 @@ class LeavingBody(msgspec.Struct, frozen=True):
     description=Message("The same as `/api/v2/account/`, at the path of KoboToolbox."),
     formats=(Format.JSON,),
     no_store=True,
+    scope=Scope.NONE,
 )
 async def me_detail(user: User, store: AccountStore) -> AccountRecord:
     return await load_account(user, store)
@@ -48,6 +49,7 @@ async def me_detail(user: User, store: AccountStore) -> AccountRecord:
     ),
     formats=(Format.JSON,),
     error_types={409: OwnedAssetsError},
+    scope=Scope.ACCOUNT,
 )
 async def me_deletion(user: User, body: LeavingBody, remover: AccountRemover) -> None:
     reject_token(user)  # a leaked one must not destroy everything
@@ -69,6 +71,7 @@ async def me_deletion(user: User, body: LeavingBody, remover: AccountRemover) ->
     ),
     tag=USERS_TAG,
     error_types={409: OwnedAssetsError},
+    scope=Scope.ADMIN,
 )
 async def user_deletion(username: str, user: User, accounts: AccountStore, remover: AccountRemover) -> None:
     require_superuser(user)

@@ -18,14 +18,14 @@ from fieldgate.db.log import ACCESS, LOG_TYPES, PROJECT, LogObject, log
 from fieldgate.http.operations import Routes
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import User
+from fieldgate.identity import Scope, User
 from fieldgate.pagination import ListResult, PageRequest
 
 AUDIT_PATH = "/api/v2/audit-logs/"
 ACCESS_PATH = "/api/v2/access-logs/"
 OWN_ACCESS_PATH = f"{ACCESS_PATH}me/"
 PROJECTS_PATH = "/api/v2/project-history-logs/"
-routes = Routes(tag="Log", formats=FORMATS, no_store=True)
+routes = Routes(tag="Log", scope=Scope.ADMIN, formats=FORMATS, no_store=True)
 
 
 @routes.get_list(
@@ -62,6 +62,7 @@ async def access_log_list(
 
 @routes.get_list(
     OWN_ACCESS_PATH,
+    scope=Scope.ACCOUNT,
     response=AccessLogRecord,
     title=Message("My logins"),
     description=Message("The caller's own logins, newest first."),

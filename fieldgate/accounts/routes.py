@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Row
 
-from fieldgate.accounts.account_rules import password_error, reject_token, token_name_error
+from fieldgate.accounts.account_rules import parse_limits, password_error, reject_token, token_name_error
 from fieldgate.accounts.authentication import AccountAuthenticator, authenticated_user
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.schemas import (
@@ -35,7 +35,7 @@ from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, Routes
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import AuthMethod, User
+from fieldgate.identity import AuthMethod, Scope, User
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.settings import Settings
 
@@ -45,8 +45,8 @@ TOKEN_PATH = "/token/"  # noqa: S105
 MAX_ID_DIGITS = 9
 
 _NEEDS_PASSWORD = Message("Ask for a token with your username and password (Basic credentials).")
-credentials = Routes(tag=CREDENTIALS_TAG, formats=(Format.JSON,), no_store=True)
-routes = Routes(tag=TAG, no_store=True)
+credentials = Routes(tag=CREDENTIALS_TAG, scope=Scope.ALL, formats=(Format.JSON,), no_store=True)
+routes = Routes(tag=TAG, scope=Scope.ACCOUNT, no_store=True)
 
 
 @credentials.get(
@@ -101,6 +101,7 @@ async def token_deletion(user: User, store: AccountStore) -> None:
     response=LoginRecord,
     status=200,
     title=Message("Log in"),
+    scope=Scope.NONE,
     description=Message("Returns a new token for a username and password, sent as JSON or as a form."),
     csrf_protected=False,
 )
@@ -130,6 +131,7 @@ def _expiry(settings: Settings) -> datetime:
     response=AccountRecord,
     title=Message("Account"),
     description=Message("The caller's own account."),
+    scope=Scope.NONE,
 )
 async def account_detail(user: User, store: AccountStore) -> AccountRecord:
     return await load_account(user, store)
@@ -177,8 +179,12 @@ def token_record(row: Row[Any], list_path: str, user: User) -> AccountTokenRecor
         issued_by=issued_by,
         date_created=row.created_at,
         last_used=row.last_used_at,
+        last_used_from=row.last_used_from,
         expires=row.expires_at,
         is_current=row.hash == hash_token(user.secret),
+        scopes=row.scopes.split(),
+        assets=row.assets,
+        networks=row.networks,
     )
 
 
@@ -186,6 +192,7 @@ def token_record(row: Row[Any], list_path: str, user: User) -> AccountTokenRecor
     TOKENS_PATH,
     response=NewAccountToken,
     title=Message("Create a token with a name"),
+    scope=Scope.ALL,
     description=Message(
         "Returns a new token, which is shown only once. A token cannot create another one. "
         "Earlier tokens stay valid; beyond 50 the least recently used is revoked."
@@ -196,9 +203,10 @@ async def account_token_creation(user: User, body: NewTokenBody, store: AccountS
     name, days = body.name.strip(), body.lifetime_days
     if error := token_name_error(name):
         raise ValidationError({"name": [error]})
+    limits = parse_limits(body.scopes, body.assets or (), body.networks or (), is_superuser=user.is_superuser)
     lifetime = timedelta(seconds=settings.token_lifetime) if days is None else timedelta(days=days)
     expires = now() + lifetime
-    created = await store.create_token(user.id, IssuedBy.HTTP, expires, name, by=user)
+    created = await store.create_token(user.id, IssuedBy.HTTP, expires, name, limits, by=user)
     path = f"{TOKENS_PATH}{created.id}/"
     record = NewAccountToken(
         url=Link(path),
@@ -208,8 +216,12 @@ async def account_token_creation(user: User, body: NewTokenBody, store: AccountS
         issued_by="http",
         date_created=created.created,
         last_used=None,
+        last_used_from=None,
         expires=expires,
         is_current=False,
+        scopes=body.scopes,
+        assets=None if limits.assets is None else sorted(limits.assets),
+        networks=list(limits.networks) or None,
         token=created.value,
     )
     return Created(record, Link(path))
@@ -218,6 +230,7 @@ async def account_token_creation(user: User, body: NewTokenBody, store: AccountS
 @routes.delete(
     TOKENS_PATH + "{id}/",
     title=Message("Revoke a token"),
+    scope=Scope.ALL,
     description=Message("Revokes one of the caller's tokens. It is refused from the next request on."),
 )
 async def account_token_deletion(id: str, user: User, store: AccountStore) -> None:
@@ -254,6 +267,7 @@ def session_record(row: Row[Any], user: User) -> SessionRecord:
 @routes.delete(
     SESSIONS_PATH,
     title=Message("End sessions"),
+    scope=Scope.ALL,
     description=Message("Logs the caller out in all other browsers. The session of this request stays valid."),
 )
 async def account_session_deletion(user: User, store: AccountStore) -> None:
@@ -265,6 +279,7 @@ async def account_session_deletion(user: User, store: AccountStore) -> None:
     response=PasswordChanged,
     status=200,
     title=Message("Change the password"),
+    scope=Scope.ALL,
     description=Message(
         "Sets a new password. Needs the current one. All other browser sessions end; tokens stay valid."
     ),

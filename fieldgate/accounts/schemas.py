@@ -13,6 +13,8 @@ ACCOUNT_PATH = "/api/v2/account/"
 TOKENS_PATH = f"{ACCOUNT_PATH}tokens/"
 SESSIONS_PATH = f"{ACCOUNT_PATH}sessions/"
 MAX_LIFETIME_DAYS = 3650
+MAX_LIMITED_ASSETS, MAX_NETWORKS = 100, 20  # of one token
+ScopeName = Literal["read", "imports", "sharing", "events:write", "account", "admin", "all"]
 
 
 def user_path(username: str) -> str:
@@ -148,8 +150,12 @@ class AccountTokenRecord(msgspec.Struct, frozen=True, kw_only=True):
     ]
     date_created: Annotated[datetime, Meta(description="When it was created.")]
     last_used: Annotated[datetime | None, Meta(description="Last use, to the minute; null if it was never used.")]
+    last_used_from: Annotated[str | None, Meta(description="Address of the last use; null if it is not known.")]
     expires: Annotated[datetime | None, Meta(description="When it expires; null if never.")]
     is_current: Annotated[bool, Meta(description="Whether this request was made with it.")]
+    scopes: Annotated[list[ScopeName], Meta(description="What it can be used for.")]
+    assets: Annotated[list[str] | None, Meta(description="Uids of the assets it is limited to; null: all.")]
+    networks: Annotated[list[str] | None, Meta(description="Networks it is limited to; null: all.")]
 
 
 class NewAccountToken(AccountTokenRecord, frozen=True, kw_only=True):
@@ -161,6 +167,22 @@ class NewTokenBody(msgspec.Struct, frozen=True):
     lifetime_days: Annotated[
         Annotated[int, Meta(ge=1, le=MAX_LIFETIME_DAYS)] | None,
         Meta(description=f"Days until it expires, 1 to {MAX_LIFETIME_DAYS}. By default as for other tokens."),
+    ] = None
+    scopes: Annotated[
+        list[ScopeName],
+        Meta(
+            description="What it can be used for. `imports`: creating and changing forms. `admin`: for superusers. "
+            "By default everything.",
+            min_length=1,
+        ),
+    ] = msgspec.field(default_factory=lambda: ["all"])
+    assets: Annotated[
+        Annotated[list[str], Meta(max_length=MAX_LIMITED_ASSETS)] | None,
+        Meta(description="Uids of the only assets that it is for. It cannot create any."),
+    ] = None
+    networks: Annotated[
+        Annotated[list[str], Meta(max_length=MAX_NETWORKS)] | None,
+        Meta(description="The only networks or addresses it can be used from, such as `192.0.2.0/24`."),
     ] = None
 
 

@@ -18,7 +18,7 @@ from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, is_person, re
 from fieldgate.db import CommitCache, Database, DataVersions, PreparedQuery, RowPage, Timestamp, new_uid, now, paginate
 from fieldgate.db.log import LogEntry, LogUser, count_in_log, write_log
 from fieldgate.errors import Unauthorized
-from fieldgate.identity import OPERATOR, AuthMethod, Caller, User
+from fieldgate.identity import NO_LIMITS, OPERATOR, AuthMethod, Caller, Scope, TokenLimits, User
 from fieldgate.pagination import PageRequest
 
 TOPIC = "accounts"  # users, but not their tokens, sessions, links and times of login: others do not see those
@@ -27,6 +27,7 @@ TOKEN_RETENTION = timedelta(days=30)  # how long expired and revoked tokens are 
 MAX_CACHED_HOLDERS = 1000  # of tokens, per process
 _LOGGED = (users.c.id, users.c.uid, users.c.username)  # of `LogUser`
 LAST_USED_RESOLUTION = timedelta(minutes=1)  # of the "last used" time
+MAX_ADDRESS_CHARS = 45  # of an IPv6 address
 
 
 class IssuedBy(Enum):
@@ -111,6 +112,9 @@ class AccountStore:
                 tokens.c.name,
                 tokens.c.prefix,
                 users.c.uid,
+                tokens.c.scopes,
+                tokens.c.assets,
+                tokens.c.networks,
             )
             .join_from(tokens, users)
             .where(
@@ -239,6 +243,7 @@ class AccountStore:
         issued_by: IssuedBy,
         expires: datetime | None,
         name: str = "",
+        limits: TokenLimits = NO_LIMITS,
         *,
         by: Caller = OPERATOR,
     ) -> NewToken:
@@ -261,6 +266,9 @@ class AccountStore:
                     issued_by=issued_by.value,
                     created_at=timestamp,
                     expires_at=expires,
+                    scopes=" ".join(sorted(limits.scopes)),
+                    assets=None if limits.assets is None else sorted(limits.assets),
+                    networks=list(limits.networks) or None,
                 )
                 .returning(tokens.c.id)
             )
@@ -268,7 +276,7 @@ class AccountStore:
             if issued_by is IssuedBy.SESSION:
                 await connection.execute(users.update().where(users.c.id == user_id).values(last_login_at=timestamp))
             else:
-                new = token_entry("create", LogUser(*row), name, token[:DISPLAY_PREFIX_LENGTH])
+                new = token_entry("create", LogUser(*row), name, token[:DISPLAY_PREFIX_LENGTH], limits)
                 await write_log(connection, by, new)
             await connection.execute(_delete_dead(user_id, timestamp - TOKEN_RETENTION))
             if issued_by is not IssuedBy.COMMAND:
@@ -376,6 +384,9 @@ class AccountStore:
             name,
             prefix,
             uid,
+            scopes,
+            assets,
+            networks,
         ) = row
         is_session = issued_by == IssuedBy.SESSION.value
         user = User(
@@ -387,6 +398,7 @@ class AccountStore:
             auth_method=AuthMethod.SESSION if is_session else AuthMethod.TOKEN,
             uid=uid,
             credential=AuthMethod.SESSION.value if is_session else name or prefix,
+            limits=_limits(scopes, assets, networks),
         )
         return TokenHolder(
             user,
@@ -395,9 +407,21 @@ class AccountStore:
             None if expires is None else Timestamp.unpack(expires),
         )
 
-    async def touch_token(self, token_id: int) -> None:
+    async def touch_token(self, token_id: int, address: str) -> None:
+        used = {"last_used_at": now(), "last_used_from": address[:MAX_ADDRESS_CHARS]}
         async with self._database.transaction() as connection:
-            await connection.execute(tokens.update().where(tokens.c.id == token_id).values(last_used_at=now()))
+            await connection.execute(tokens.update().where(tokens.c.id == token_id).values(used))
+
+
+def _limits(scopes: str, assets: str | None, networks: str | None) -> TokenLimits:
+    """From the columns of a token, as the drivers return them: JSON is text."""
+    if scopes == Scope.ALL.value and assets is None and networks is None:
+        return NO_LIMITS
+    return TokenLimits(
+        frozenset(scopes.split()),
+        None if assets is None else frozenset(msgspec.json.decode(assets)),
+        () if networks is None else tuple(msgspec.json.decode(networks)),
+    )
 
 
 def _removal_entries(user: LogUser, revoked: Sequence[Row[Any]]) -> list[LogEntry]:

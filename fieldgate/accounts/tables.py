@@ -97,8 +97,13 @@ tokens = Table(
     Column("issued_by", String(10), nullable=False),
     Column("created_at", Timestamp, nullable=False),
     Column("last_used_at", Timestamp),
+    Column("last_used_from", String(45)),  # address
     Column("expires_at", Timestamp),
     Column("revoked_at", Timestamp),
+    # See `TokenLimits`.
+    Column("scopes", String(100), nullable=False, server_default="all"),  # separated by spaces
+    Column("assets", JSON(none_as_null=True)),
+    Column("networks", JSON(none_as_null=True)),
     sqlite_autoincrement=True,
 )
 

@@ -6,10 +6,10 @@ from fieldgate.accounts.schemas import AccountTokenRecord, SessionRecord, user_p
 from fieldgate.accounts.store import AccountStore
 from fieldgate.http.operations import Routes
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import User
+from fieldgate.identity import Scope, User
 from fieldgate.pagination import ListResult, PageRequest
 
-routes = Routes(tag=TAG, no_store=True, error_statuses=(403,))
+routes = Routes(tag=TAG, scope=Scope.ADMIN, no_store=True, error_statuses=(403,))
 
 
 @routes.get_list(

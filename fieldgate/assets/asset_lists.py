@@ -30,7 +30,7 @@ from sqlalchemy.sql.selectable import FromClause
 from fieldgate.accounts.store import TOPIC as ACCOUNTS_TOPIC
 from fieldgate.accounts.tables import PUBLIC_USER_ID, team_members, users, with_teams_of
 from fieldgate.assets import visibility_sql
-from fieldgate.assets.authorization import effective_user_id
+from fieldgate.assets.authorization import audience_key, effective_user_id
 from fieldgate.assets.search_sql import SearchCompiler
 from fieldgate.assets.store import TOPIC, is_newest_version
 from fieldgate.assets.tables import assets, assignments, has_not_ended, versions
@@ -180,6 +180,8 @@ def listed_ids(caller: Caller, search: AssetSearch, *, is_sqlite: bool) -> Selec
     query = select(assets.c.id).where(visibility_sql.is_listed(effective_user_id(caller), search.status))
     if search.status == visibility_sql.SHARED:
         query = query.where(assets.c.owner_id != effective_user_id(caller))
+    if caller.limits.assets is not None:
+        query = query.where(assets.c.uid.in_(sorted(caller.limits.assets)))
     if search.asset_type:
         query = query.where(assets.c.asset_type == search.asset_type)
     if search.expression is not None:
@@ -308,8 +310,8 @@ class AssetLists:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        # By user and search: the data versions that the ids were read at, and the ids in order.
-        self._ids = BoundedCache[tuple[int, AssetSearch], tuple[tuple[int, int], "array[int]"]](MAX_ID_CACHE_BYTES)
+        # By audience and search: the data versions that the ids were read at, and the ids in order.
+        self._ids = BoundedCache[tuple[str, AssetSearch], tuple[tuple[int, int], "array[int]"]](MAX_ID_CACHE_BYTES)
 
     @cached_property
     def _rows(self) -> PreparedQuery:
@@ -318,7 +320,8 @@ class AssetLists:
     async def load(self, caller: Caller, search: AssetSearch, page: PageRequest) -> AssetPage:
         """Return the number of assets in a caller's list, and those of a page, without their contents."""
         user_id, wanted = effective_user_id(caller), slice(page.offset, page.offset + page.limit)
-        known_versions, ids = self._ids.get((user_id, search)) or (None, array("q"))
+        key = audience_key(caller), search
+        known_versions, ids = self._ids.get(key) or (None, array("q"))
         if known_versions is not None:
             found = _asset_page(ids, wanted, await self._rows.all(ids=ids[wanted].tolist(), user_id=user_id))
             if found.versions == known_versions:
@@ -336,7 +339,7 @@ class AssetLists:
             _asset_page(ids, wanted, rows), versions=_asset_page(ids, slice(0), head).versions
         )
         if search.expression is None:
-            self._ids.put((user_id, search), (found.versions, ids), size=len(ids) * ids.itemsize + 256)
+            self._ids.put(key, (found.versions, ids), size=len(ids) * ids.itemsize + 256)
         return found
 
 

@@ -232,8 +232,11 @@ def effective_user_id(caller: Caller) -> int:
 
 
 def audience_key(caller: Caller) -> str:
-    """Whose cached lists a caller may get: every user has others."""
-    return "" if caller.id is None else f"{caller.id} {caller.is_superuser}"
+    """Whose cached lists a caller may get: every user has others, and so does every token that is limited to assets."""
+    if caller.id is None:
+        return ""
+    limited_to = caller.limits.assets
+    return f"{caller.id} {caller.is_superuser} {'' if limited_to is None else sorted(limited_to)}"
 
 
 def allowed_permissions(caller: Caller, scope: AssignmentScope) -> Codenames:
@@ -443,7 +446,8 @@ def _split_by_level(
 def authorize_scope(asset_id: int, uid: str, caller: Caller, scope: AssignmentScope) -> AuthorizedAsset:
     """Return an asset with what a caller may do with it. Raise `NotFound` if the caller cannot view it."""
     allowed = allowed_permissions(caller, scope)
-    if "view_asset" not in allowed:
+    limited_to = caller.limits.assets
+    if "view_asset" not in allowed or (limited_to is not None and uid not in limited_to):
         raise asset_not_found()
     return AuthorizedAsset(
         id=asset_id,

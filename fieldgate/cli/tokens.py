@@ -2,13 +2,18 @@
 
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import get_args
 
 import click
 
+from fieldgate.accounts.account_rules import parse_limits
+from fieldgate.accounts.schemas import ScopeName
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.cli.common import data_option, database_address, parse_lifetime, run_with_accounts
 from fieldgate.cli.output import print_table
 from fieldgate.db import now
+from fieldgate.errors import ValidationError
+from fieldgate.identity import NO_LIMITS
 
 
 @click.group()
@@ -24,16 +29,29 @@ def token() -> None:
     metavar="TIME",
     help="Lifetime, such as 90d or 12h.  [default: no expiry]",
 )
+@click.option(
+    "--scope", "scopes", multiple=True, type=click.Choice(get_args(ScopeName)), help="What it is for.  [default: all]"
+)
+@click.option("--asset", "assets", multiple=True, metavar="UID", help="Limit it to this asset; can be repeated.")
+@click.option("--network", "networks", multiple=True, metavar="CIDR", help="Limit it to this network; can be repeated.")
 @data_option
-def create(name: str, expires: timedelta | None, data: Path | None) -> None:
+def create(name: str, expires: timedelta | None, data: Path | None, **limits: tuple[str, ...]) -> None:
     """Create a token for the user NAME and print it on standard output. It cannot be shown again."""
 
     async def issue(store: AccountStore) -> str | None:
         row = await store.find_user(name)
+        if row is None:
+            return None
         until = None if expires is None else now() + expires
-        return None if row is None else await store.issue_token(row.id, IssuedBy.COMMAND, until)
+        scopes = limits["scopes"] or NO_LIMITS.scopes
+        parsed = parse_limits(scopes, limits["assets"], limits["networks"], is_superuser=row.is_superuser)
+        return (await store.create_token(row.id, IssuedBy.COMMAND, until, limits=parsed)).value
 
-    created = run_with_accounts(data, issue)
+    try:
+        created = run_with_accounts(data, issue)
+    except ValidationError as invalid:
+        [(field, [message])] = invalid.fields.items()
+        raise click.ClickException(f"{field}: {message}") from None
     if created is None:
         raise click.ClickException(
             f"The user {name} does not exist or is disabled. The database is {database_address(data)}"
@@ -45,13 +63,14 @@ def create(name: str, expires: timedelta | None, data: Path | None) -> None:
 @data_option
 def list_tokens(data: Path | None) -> None:
     """List all tokens. Tokens are identified by their first characters."""
-    columns = ("id", "prefix", "user", "created by", "created", "last used", "expires", "revoked")
+    columns = ("id", "prefix", "user", "created by", "scopes", "created", "last used", "expires", "revoked")
     rows = [
         (
             row.id,
             f"{row.prefix}…",
             row.username,
             row.issued_by,
+            row.scopes + (" limited" if row.assets or row.networks else ""),
             *map(_format_timestamp, (row.created_at, row.last_used_at, row.expires_at, row.revoked_at)),
         )
         for row in run_with_accounts(data, AccountStore.list_tokens)

@@ -28,14 +28,14 @@ from fieldgate.events.visibility import audience_key, viewer_scope
 from fieldgate.http.injection import HandlerContext, SeenVersions
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import Created, RecordResult, Routes
+from fieldgate.http.operations import AssetLimit, Created, RecordResult, Routes
 from fieldgate.http.pagination_links import parse_integer
 from fieldgate.http.request.body_parsing import JSONObject
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.http.response.responses import NO_STORE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import Caller, User
+from fieldgate.identity import Caller, Scope, User
 from fieldgate.overload import caller_key
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.reference.store import TOPIC as REFERENCE
@@ -51,7 +51,9 @@ NO_RESPONSE_ACTIVITY = Message(
     name=f"event/{RESPONSE_ACTIVITY}/",
 )
 FORMATS = (Format.JSON, Format.HTML, *PAGE_FORMATS)
-routes = Routes(tag=TAG, depends_on=DEPENDS_ON, audience_key=audience_key)
+routes = Routes(
+    tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.FREE, depends_on=DEPENDS_ON, audience_key=audience_key
+)
 
 
 class DeletedFilters(msgspec.Struct):
@@ -202,6 +204,7 @@ async def event_detail(
     ),
     body_schema=EventBody,
     max_body=MAX_BODY_BYTES,
+    scope=Scope.EVENTS_WRITE,
 )
 async def event_replacement(
     id: str, user: User, language: Language, body: JSONObject, store: EventStore, search: EventSearch
@@ -232,6 +235,7 @@ async def event_replacement(
     PATH + "{id}/",
     title=Message("Delete an event"),
     description=Message("Deletes the event with this id. It is then listed among the deleted events."),
+    scope=Scope.EVENTS_WRITE,
 )
 async def event_deletion(id: str, user: User, store: EventStore) -> None:
     id_ = _writable_id(id, user)

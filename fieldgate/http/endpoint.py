@@ -16,13 +16,23 @@ from typing import Any, Protocol, get_args
 import msgspec
 
 from fieldgate.cache import BoundedCache
-from fieldgate.errors import BadRequest, Header, MethodNotAllowed, NotFound, Problem, ServiceUnavailable, Unauthorized
+from fieldgate.errors import (
+    BadRequest,
+    Forbidden,
+    Header,
+    InsufficientScope,
+    MethodNotAllowed,
+    NotFound,
+    Problem,
+    ServiceUnavailable,
+    Unauthorized,
+)
 from fieldgate.http import dry_run
 from fieldgate.http.csrf import check_csrf
 from fieldgate.http.injection import ClientAddress, HandlerContext, SeenVersions, resolve_parameters
 from fieldgate.http.internal_api import InternalCall
 from fieldgate.http.negotiation import Format, negotiate
-from fieldgate.http.operations import BodyKind, Operation, RecordResult
+from fieldgate.http.operations import AssetLimit, BodyKind, Operation, RecordResult
 from fieldgate.http.page_forms import FormPost, PageForms, is_form_post, split_form_query
 from fieldgate.http.request import body_parsing
 from fieldgate.http.request.authentication import SESSION_COOKIE, Authenticator, authenticate, read_cookie
@@ -50,7 +60,7 @@ from fieldgate.http.response.response_builder import ErrorContext, PageRenderer,
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import ANONYMOUS, Caller, Origin
+from fieldgate.identity import ANONYMOUS, NO_LIMITS, Caller, Origin, Scope
 from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.overload import MAX_WHOLE_BYTES, NoProgress, Overload, caller_key
 from fieldgate.pagination import ListResult
@@ -279,6 +289,8 @@ class Endpoint:
             raise MethodNotAllowed(request.method[:20], self._response_builder.allowed_methods.decode())
         if operation.route.requires_login and request.caller.is_anonymous:
             raise Unauthorized
+        if request.caller.limits is not NO_LIMITS:
+            _check_limits(operation, request)
         context = HandlerContext(
             request.method, parsed, request.caller, request.client, request.headers, request_id=request.request_id
         )
@@ -313,6 +325,8 @@ class Endpoint:
         operation = self._operations["GET"]
         parsed = self._parse(operation, page_request, base_url)
         await self._authenticate(request)
+        if request.caller.limits is not NO_LIMITS:
+            _check_limits(operation, request)
         context = HandlerContext("GET", parsed, request.caller, request.client, request.headers)
         result = await self._app_context.page_forms.submit(FormPost(operation, name, context, self._open_body(request)))
         if not isinstance(result, Response):
@@ -524,6 +538,19 @@ class Endpoint:
     def _loggable_path(self, request: Request) -> bytes:
         """The path without secrets: its template, or of an unknown path what does not look like a token."""
         return self._path.encode() if SECRET in self._path else _TOKEN.sub(SECRET.encode(), request.path)
+
+
+def _check_limits(operation: Operation, request: Request) -> None:
+    """Refuse what a token is not for. Its user might do it."""
+    route, limits = operation.route, request.caller.limits
+    if not limits.allows(route.scope):
+        raise InsufficientScope(route.scope.value)
+    if limits.assets is None or route.scope is Scope.NONE:
+        return
+    if route.asset_limit is AssetLimit.REFUSED:
+        raise Forbidden(Message("This token is limited to some assets, and this is about others, too."))
+    if route.asset_limit is AssetLimit.PATH and request.path_values["uid"] not in limits.assets:
+        raise NotFound(Message("This token is not for this asset."))
 
 
 def _add_unknown_fields(parsed: ParsedRequest, given: Iterable[str], known: Collection[str]) -> ParsedRequest:

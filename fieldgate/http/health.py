@@ -17,6 +17,7 @@ from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.http.response.responses import NO_STORE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Scope
 from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.overload import SharedCall
 from fieldgate.settings import LOOPBACK, Network, Settings
@@ -24,7 +25,7 @@ from fieldgate.settings import LOOPBACK, Network, Settings
 METRICS_CHECK_SECONDS = 3  # Prometheus waits for ten
 TAG = "Service"
 INDEX_PATH = "/api/v2/"
-routes = Routes(tag=TAG, no_store=True, rate_cost=0)
+routes = Routes(tag=TAG, scope=Scope.NONE, no_store=True, rate_cost=0)
 
 
 class Health(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -165,7 +166,7 @@ def index_operation(operations: Iterable[Operation]) -> Operation:
         and "{" not in operation.route.path
     }
 
-    @Routes(tag=TAG).get(
+    @Routes(tag=TAG, scope=Scope.NONE).get(
         INDEX_PATH,
         response=dict[str, Link],
         title=Message("Endpoints"),

@@ -1,6 +1,6 @@
 """Operations, and `Routes`, which declares those of a module.
 
-    routes = Routes(tag="Permissions", depends_on=())
+    routes = Routes(tag="Permissions", scope=Scope.READ, asset_limit=AssetLimit.FREE, depends_on=())
 
     @routes.get_list("/api/v2/permissions/", response=PermissionRecord, title=Message("Permissions"), ...)
     async def permissions(page: PageRequest, language: Language) -> ListResult[PermissionRecord]: ...
@@ -32,7 +32,7 @@ from fieldgate.http.request.body_parsing import (
 )
 from fieldgate.http.request.validation import field_names
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import Caller, User
+from fieldgate.identity import Caller, Scope, User
 from fieldgate.settings import Settings
 
 Handler = Callable[..., Awaitable[Any]]
@@ -59,6 +59,15 @@ class BodyKind(Enum):
     RAW_FIELDS = "raw fields"  # JSON or a form, as it was sent
     JSON_OBJECT = "JSON object"
     JSON_ARRAY = "JSON array"
+
+
+class AssetLimit(Enum):
+    """How an operation treats a token that is limited to some assets."""
+
+    REFUSED = "refused"
+    FREE = "free"  # it is not about assets
+    PATH = "path"  # the path has the uid of the asset
+    HANDLER = "handler"  # the handler leaves out other assets
 
 
 class Created(msgspec.Struct, frozen=True):
@@ -92,6 +101,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     checks_host: bool
     requires_login: bool
+    scope: Scope
+    asset_limit: AssetLimit
 
 
 class RequestBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -197,6 +208,10 @@ class SharedOptions(TypedDict, total=False):
     no_store: bool
     # How much of a rate limit a request uses, 1 if not given; 0: it is not limited.
     rate_cost: float
+    # What a token needs. Every write declares its own.
+    scope: Scope
+    # How a token is treated that is limited to some assets. If not given, it is refused.
+    asset_limit: AssetLimit
 
 
 class CachingOptions(TypedDict, total=False):
@@ -340,6 +355,8 @@ def _make_operation(
             path=path,
             checks_host=options.get("checks_host", True),
             requires_login=User in parameters.values(),
+            scope=_scope(method, path, options),
+            asset_limit=_asset_limit(path, options),
         ),
         body=_request_body(parameters.get("body"), options),
         response=_response_spec(kind, options),
@@ -349,6 +366,18 @@ def _make_operation(
         is_simple_page=options.get("is_simple_page", False),
         writes=options.get("writes", method != "GET"),
     )
+
+
+def _scope(method: str, path: str, options: OperationOptions) -> Scope:
+    scope = options.get("scope")
+    if scope is None or (scope is Scope.READ and options.get("writes", method != "GET")):
+        raise TypeError(f"{method} {path} does not declare which scope a token needs")
+    return scope
+
+
+def _asset_limit(path: str, options: OperationOptions) -> AssetLimit:
+    limit = options.get("asset_limit", AssetLimit.REFUSED)
+    return AssetLimit.REFUSED if limit is AssetLimit.PATH and "{uid}" not in path else limit
 
 
 def _request_body(annotation: Any, options: OperationOptions) -> RequestBody:

@@ -13,7 +13,7 @@ from fieldgate.http.response.attachment import attachment
 from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.identity import Caller
+from fieldgate.identity import Caller, Scope
 from fieldgate.imports.messages import localize_messages
 from fieldgate.imports.routes import TAG, import_not_found
 from fieldgate.imports.sandbox import runner
@@ -28,7 +28,7 @@ TOO_SLOW = Message("The file takes too long to mark. Use the list of problems in
 CANNOT_BE_MARKED = Message("The file cannot be marked: it is too large, or damaged. Use the list of problems instead.")
 MORE_ISSUES = "more"  # the code of the number of those that are not listed
 
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.READ)
 
 
 def issue_comments(messages: Mapping[str, Any], language: Language) -> list[IssueComment]:

@@ -12,15 +12,15 @@ from msgspec import Meta
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.schemas import ASSETS_PATH
 from fieldgate.errors import NotFound
-from fieldgate.http.operations import Routes
+from fieldgate.http.operations import AssetLimit, Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import Caller
+from fieldgate.identity import Caller, Scope
 from fieldgate.imports.messages import localize_messages
 from fieldgate.imports.store import ImportStore
 from fieldgate.pagination import ListResult, PageRequest
 
-routes = Routes(tag="Assets")
+routes = Routes(tag="Assets", scope=Scope.READ, asset_limit=AssetLimit.PATH)
 
 
 class WarningRecord(msgspec.Struct, frozen=True):

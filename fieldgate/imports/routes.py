@@ -4,14 +4,14 @@ import msgspec
 
 from fieldgate.accounts.storage_quota import StorageQuota
 from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.errors import Conflict, NotFound, TooManyRequests, ValidationError
+from fieldgate.errors import Conflict, Forbidden, NotFound, TooManyRequests, ValidationError
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link
-from fieldgate.http.operations import Created, Routes
+from fieldgate.http.operations import AssetLimit, Created, Routes
 from fieldgate.http.request.validation import text_limit_message
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import Caller, User
+from fieldgate.identity import Caller, Scope, User
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
 from fieldgate.imports.messages import CANNOT_REPLACE_COLLECTION
 from fieldgate.imports.schemas import (
@@ -45,11 +45,12 @@ THREAD_THRESHOLD_BYTES = 64 * 1024  # parsed in 0.5 ms; starting a thread takes 
 
 
 def _audience_key(caller: Caller) -> str:
-    """Users see their own imports only."""
-    return "" if caller.id is None else str(caller.id)
+    """Users see their own imports only, and with a limited token fewer of them."""
+    limited_to = caller.limits.assets
+    return "" if caller.id is None else f"{caller.id} {'' if limited_to is None else sorted(limited_to)}"
 
 
-routes = Routes(tag=TAG, depends_on=(TOPIC,), audience_key=_audience_key, strict_freshness=True)
+routes = Routes(tag=TAG, scope=Scope.READ, depends_on=(TOPIC,), audience_key=_audience_key, strict_freshness=True)
 
 
 @routes.get_list(
@@ -79,6 +80,8 @@ async def import_list(
     ),
     file_limit=lambda settings: settings.max_upload,
     error_statuses=(422,),
+    scope=Scope.IMPORTS,
+    asset_limit=AssetLimit.HANDLER,
 )
 async def import_creation(
     context: HandlerContext,
@@ -92,6 +95,8 @@ async def import_creation(
 ) -> Created:
     key = _idempotency_key(context)
     options = parse_options(body)
+    if user.limits.assets is not None and options.destination_uid not in user.limits.assets:
+        raise Forbidden(Message("This token is limited to some assets. Name one of them as destination."))
     new_import = None if body.url else await _parse_upload(body, settings.max_upload)
     # A repeated request gets its first response, even if the destination or the file at the URL is gone by now.
     digest = url_digest(body.url, options) if new_import is None else new_import.digest
@@ -113,10 +118,12 @@ async def import_creation(
     response=ImportRecord,
     title=Message("Import"),
     description=Message("One import and its result."),
+    asset_limit=AssetLimit.HANDLER,
 )
 async def import_detail(uid: str, caller: Caller, language: Language, store: ImportStore) -> ImportRecord:
     row = None if caller.id is None else await store.get_for_user(caller.id, uid)
-    if row is None:
+    limited_to = caller.limits.assets
+    if row is None or (limited_to is not None and row.destination_uid not in limited_to):
         raise import_not_found(uid)
     return import_record(row, language)
 
@@ -130,6 +137,7 @@ async def import_detail(uid: str, caller: Caller, language: Language, store: Imp
         "a second form with the same name. Its status is processing again."
     ),
     error_statuses=(409,),
+    scope=Scope.IMPORTS,
 )
 async def import_answer(
     uid: str,

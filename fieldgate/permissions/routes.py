@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from fieldgate.errors import NotFound, ValidationError
-from fieldgate.http.operations import Routes
+from fieldgate.http.operations import AssetLimit, Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.identity import Scope
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME
@@ -17,7 +18,7 @@ from fieldgate.permissions.serializers import effects_record, encoded_permission
 from fieldgate.permissions.what_if import name_errors, removal_errors, unknown_permission_message
 
 MAX_HELD_PERMISSIONS = 20  # names; there are half as many permissions
-routes = Routes(tag="Permissions", depends_on=())
+routes = Routes(tag="Permissions", scope=Scope.READ, asset_limit=AssetLimit.FREE, depends_on=())
 
 
 @routes.get_list(

@@ -161,3 +161,6 @@ class ExplanationRecord(msgspec.Struct, frozen=True, kw_only=True):
         list[NeedRecord],
         Meta(description="Assigning any one of these would be enough. Empty if nothing is needed, or if none helps."),
     ]
+    missing_scope: Annotated[
+        str | None, Meta(description="Scope that your token lacks to use your permission; null if it lacks none.")
+    ] = None

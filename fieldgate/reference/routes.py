@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import msgspec
 
 from fieldgate.errors import NotFound
-from fieldgate.http.operations import Routes
+from fieldgate.http.operations import AssetLimit, Routes
 from fieldgate.http.pagination_links import parse_integer
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Scope
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.reference.filters import (
     CountryFilters,
@@ -22,7 +23,9 @@ from fieldgate.reference.regions import region_records
 from fieldgate.reference.schemas import CountryRecord, DisasterTypeRecord, MiniCountry, RegionRecord
 from fieldgate.reference.store import TOPIC, ReferenceStore
 
-routes = Routes(tag="Countries, regions and disaster types", depends_on=(TOPIC,))
+routes = Routes(
+    tag="Countries, regions and disaster types", scope=Scope.READ, asset_limit=AssetLimit.FREE, depends_on=(TOPIC,)
+)
 
 
 @routes.get_list(

@@ -5,6 +5,17 @@ from functools import lru_cache
 
 
 @lru_cache(maxsize=8192)
+def is_in_networks(address: str, networks: tuple[str, ...]) -> bool:
+    """Whether an address is in one of these networks, in CIDR notation. An unknown address is in none."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    parsed = getattr(parsed, "ipv4_mapped", None) or parsed
+    return any(parsed in ipaddress.ip_network(network) for network in networks)
+
+
+@lru_cache(maxsize=8192)
 def network_of(address: str) -> str:
     """An IPv4 address, or an IPv6 network of 64 bits, which is what one customer gets. IPv4-mapped IPv6 is IPv4."""
     try:

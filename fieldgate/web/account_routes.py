@@ -29,7 +29,7 @@ from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.http.response.responses import NO_STORE, Response
 from fieldgate.i18n.languages import LANGUAGES_BY_CODE
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.identity import AuthMethod, Caller, User
+from fieldgate.identity import AuthMethod, Caller, Scope, User
 from fieldgate.settings import Settings
 from fieldgate.web.notices import PASSWORD_IS_SET, Notice, set_notice
 from fieldgate.web.page_templates import PageTemplates
@@ -43,7 +43,7 @@ MAX_LISTED_LOGINS = 5
 
 REQUIRED = Message("This field is required.")
 PASSWORDS_DIFFER = Message("The two passwords are not the same.")
-routes = Routes(tag="Pages", formats=(Format.HTML,), in_schema=False)
+routes = Routes(tag="Pages", scope=Scope.NONE, formats=(Format.HTML,), in_schema=False)
 
 
 class RedirectQuery(msgspec.Struct, frozen=True):
@@ -140,6 +140,7 @@ async def logout(
 
 @routes.raw(
     "/account/",
+    scope=Scope.ACCOUNT,
     title=Message("Account"),
     description=Message("Tokens, password, sessions and language of the user."),
 )

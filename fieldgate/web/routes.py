@@ -26,6 +26,7 @@ from fieldgate.http.response.responses import (
 )
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Scope
 from fieldgate.web.documents import DOCUMENTS, EXAMPLE_URL, LANGUAGE, load_document
 from fieldgate.web.page_templates import PageTemplates
 from fieldgate.web.pages.home import load_home
@@ -35,8 +36,8 @@ from fieldgate.web.static_files import StaticFiles
 VARY_FOR_PAGES = vary(*VARY_BY_CALLER)
 HTML_CONTENT_TYPE: Header = (b"content-type", Format.HTML.content_type)
 ENGLISH_CONTENT: Header = content_language(Language.ENGLISH)  # the OpenAPI description is in English only
-routes = Routes(tag="Pages", formats=(Format.HTML,), in_schema=False)
-api_docs = Routes(tag="Service")
+routes = Routes(tag="Pages", scope=Scope.NONE, formats=(Format.HTML,), in_schema=False)
+api_docs = Routes(tag="Service", scope=Scope.NONE)
 
 
 class HomeQuery(msgspec.Struct, frozen=True):

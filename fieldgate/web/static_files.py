@@ -13,12 +13,13 @@ from fieldgate.errors import NotFound
 from fieldgate.http.operations import Routes
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Scope
 from fieldgate.web.charts.atlas import world_svg, world_svg_digest
 
 CACHE_FOREVER = b"public, max-age=31536000, immutable"
 SWAGGER_FILES = ("swagger-ui-bundle.js", "swagger-ui.css")
 JOINED_FILES = {"fieldgate.css": "styles", "fieldgate.js": "scripts"}
-routes = Routes(tag="Pages")
+routes = Routes(tag="Pages", scope=Scope.NONE)
 
 
 class StaticFiles:

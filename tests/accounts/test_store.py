@@ -136,7 +136,7 @@ async def test_least_recently_used_token_beyond_50_is_revoked(
     issued = [await store.issue_token(user_id, kind, None) for _ in range(MAX_TOKENS)]
     oldest = await store.find_token_holder(issued[0], method)
     assert oldest is not None
-    await store.touch_token(oldest.token_id)
+    await store.touch_token(oldest.token_id, "192.0.2.1")
     issued.append(await store.issue_token(user_id, kind, None))
     alive = [token for token in issued if await store.find_token_holder(token, method)]
     assert len(alive) == MAX_TOKENS

@@ -4,6 +4,7 @@ from fieldgate.db.data_versions import DataVersions
 from fieldgate.db.database import Database
 from fieldgate.http.operations import Routes
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Scope
 from fieldgate.pagination import ListResult, PageRequest
 from tests.conftest import Service, StartService
 from tests.events.event_service import event_service
@@ -52,7 +53,7 @@ async def test_a_write_of_another_process_while_a_page_is_read(
     others = DataVersions(database)
     writes = [True, False, False]
 
-    @Routes(tag="x").get_list(
+    @Routes(tag="x", scope=Scope.NONE).get_list(
         "/api/v2/numbers/",
         response=Number,
         title=Message("Permissions"),

@@ -68,10 +68,10 @@ def _check_problem(problem: Problem) -> None:
 class _Nobody:
     """An authenticator that knows no credential, so that only the parsing of headers is exercised."""
 
-    async def by_token(self, token: str) -> User | None:
+    async def by_token(self, token: str, client: str) -> User | None:
         return None
 
-    async def by_session(self, token: str) -> User | None:
+    async def by_session(self, token: str, client: str) -> User | None:
         return None
 
     async def by_password(self, username: str, password: str, client: str) -> User:

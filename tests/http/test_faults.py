@@ -15,13 +15,16 @@ from fieldgate.app import build_app
 from fieldgate.http.health import Health
 from fieldgate.http.operations import Operation, Routes
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Scope
 from fieldgate.metrics.access_log import JSONFormatter
 from fieldgate.settings import Settings
 from tests.conftest import BASE_URL, PASSWORD, Service, StartService
 
 
 def broken() -> Operation:
-    @Routes(tag="x").get("/api/v2/broken/", response=Health, title=Message("Ready"), description=Message("Ready"))
+    @Routes(tag="x", scope=Scope.NONE).get(
+        "/api/v2/broken/", response=Health, title=Message("Ready"), description=Message("Ready")
+    )
     async def broken_detail() -> Health:
         raise RuntimeError("the secret inside")
 

@@ -12,6 +12,7 @@ from fieldgate.errors import ValidationError
 from fieldgate.http.operations import Operation, Routes
 from fieldgate.http.pagination_links import MAX_OFFSET, page_links, parse_page
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Scope
 from fieldgate.pagination import DEFAULT_LIMIT, MAX_LIMIT, ListResult, PageRequest
 from tests.conftest import BASE_URL, Service, StartService
 
@@ -29,7 +30,7 @@ class NumberQuery(msgspec.Struct):
 def numbers(count: int) -> Operation:
     """An operation that lists this many numbers."""
 
-    @Routes(tag="x").get_list(
+    @Routes(tag="x", scope=Scope.NONE).get_list(
         "/api/v2/numbers/",
         response=Number,
         title=Message("Permissions"),

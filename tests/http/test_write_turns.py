@@ -8,7 +8,7 @@ import pytest
 
 from fieldgate.http.operations import Operation, Routes
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import User
+from fieldgate.identity import Scope, User
 from fieldgate.overload import MAX_WRITES_PER_USER
 from tests.conftest import Service, StartService
 
@@ -30,7 +30,7 @@ class Writes:
         self.are_all_started = asyncio.Event()
 
     def operations(self, expected: int) -> tuple[Operation, Operation]:
-        routes = Routes(tag="x")
+        routes = Routes(tag="x", scope=Scope.NONE)
         options: Any = {"title": Message("x"), "description": Message("x"), "response": dict[str, Any]}
 
         async def handle(user: User) -> dict[str, Any]:

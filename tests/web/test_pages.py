@@ -19,7 +19,7 @@ from fieldgate.http.operations import Routes
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.http.response.responses import HTML_CSP
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import AuthMethod
+from fieldgate.identity import AuthMethod, Scope
 from fieldgate.web.json_html import render_json
 from tests.conftest import BASE_URL, PASSWORD, Service, StartService
 from tests.web.page_client import PageClient
@@ -73,7 +73,7 @@ class Long(msgspec.Struct):
 
 @pytest.mark.parametrize(("count", "is_cut"), [(3, False), (5, True), (3_000, True)])
 async def test_large_response_is_truncated(start: StartService, count: int, is_cut: bool) -> None:
-    @Routes(tag="x").get("/long/", response=Long, title=Message("x"), description=Message("x"))
+    @Routes(tag="x", scope=Scope.NONE).get("/long/", response=Long, title=Message("x"), description=Message("x"))
     async def long() -> Long:
         return Long([f"{number:01000}" for number in range(count)])
 

@@ -7,6 +7,7 @@ import asyncio
 import re
 import sys
 from base64 import b64encode
+from collections.abc import Sequence
 from contextlib import suppress
 from getpass import getpass
 from typing import Any
@@ -33,6 +34,7 @@ def _add_login_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", nargs="?", help="the server, such as https://field.example")
     parser.add_argument("--name", help="name of the server in --server; default: its host")
     parser.add_argument("--username", metavar="USER", help="log in with a password instead of a token")
+    parser.add_argument("--scopes", metavar="LIST", help="with --username: what the token is for, such as read,imports")
     parser.add_argument("--token-file", metavar="FILE", help="read the token from this file")
     parser.add_argument("--default", action="store_true", help="make it the default server")
     parser.add_argument("--language", metavar="CODE", help="language of messages, such as fr")
@@ -42,6 +44,8 @@ def log_in(session: Session) -> int:
     options, output = session.options, session.output
     if options.username and options.token_file:
         raise UsageError("Use --username or --token-file, not both.")
+    if options.scopes and not options.username:
+        raise UsageError("--scopes needs --username: a token has its scopes from the start.")
     url = parse_server_url(options.url or _ask("URL of the server: "))
     name = options.name or urlsplit(url).hostname or url
     if not re.fullmatch(r"[\w.:-]+", name, re.ASCII):  # shells complete it
@@ -54,7 +58,8 @@ def log_in(session: Session) -> int:
     if options.username:
         password = _ask_secret(f"Password of {options.username}: ")
         output.hide(password)
-        token = exchange_password(url, options.username, password, options.language or "")
+        scopes = re.split(r"[\s,]+", options.scopes.strip()) if options.scopes else []
+        token = exchange_password(url, options.username, password, options.language or "", scopes)
     else:
         token = _read_token(options.token_file)
     output.hide(token)
@@ -155,19 +160,28 @@ def check_server(url: str, token: str, language: str = "") -> str:
     raise FieldgateError(f"{url} has none of the lists of Fieldgate, KoboToolbox or IFRC GO. Check the address.")
 
 
-def exchange_password(url: str, username: str, password: str, language: str = "") -> str:
-    """A token for a user name and password: `/token/` of Fieldgate and KoboToolbox, `/get_auth_token` of IFRC GO."""
-    token = asyncio.run(_request_token(url, username, password, language)).get("token")
+def exchange_password(url: str, username: str, password: str, language: str = "", scopes: Sequence[str] = ()) -> str:
+    """A token for a user name and password: `/token/` of Fieldgate and KoboToolbox, `/get_auth_token` of IFRC GO.
+
+    Only Fieldgate has tokens with `scopes`.
+    """
+    token = asyncio.run(_request_token(url, username, password, language, scopes)).get("token")
     if not isinstance(token, str) or not token:
         raise UnexpectedResponse(f"{url} did not answer with a token.")
     return check_token(token, "The answer of the server")
 
 
-async def _request_token(url: str, username: str, password: str, language: str) -> dict[str, Any]:
+async def _request_token(
+    url: str, username: str, password: str, language: str, scopes: Sequence[str]
+) -> dict[str, Any]:
     credentials = b64encode(f"{username}:{password}".encode()).decode()
     once = RetryPolicy(attempts=1)
     basic = ConnectionOptions(timeout=_TIMEOUT_SECONDS, retries=once, headers={"Authorization": f"Basic {credentials}"})
     async with Connection(url, options=basic, language=language) as connection:
+        if scopes:
+            wanted = {"name": "fieldgate-client", "scopes": list(scopes)}
+            created = await connection.send("POST", "/api/v2/account/tokens/", json=wanted)
+            return msgspec.json.decode(created.body, type=dict[str, Any])
         with suppress(NotFound):
             return await connection.fetch_json("/token/", dict[str, Any], {"format": "json"})
     options = ConnectionOptions(timeout=_TIMEOUT_SECONDS, retries=once)

@@ -9,10 +9,10 @@ from fieldgate.http.operations import Routes
 from fieldgate.http.response.attachment import attachment, dated_name
 from fieldgate.http.response.responses import API_CSP, NO_STORE, Response
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import User
+from fieldgate.identity import Scope, User
 
 ZIP_MEDIA_TYPE = "application/zip"
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.ACCOUNT)
 
 
 @routes.raw(

@@ -26,16 +26,16 @@ from fieldgate.assets.store import AssetStore
 from fieldgate.assets.trash import Trash
 from fieldgate.assets.visibility_sql import DISCOVERABLE
 from fieldgate.http.links import Link
-from fieldgate.http.operations import PreviewResult, Routes
+from fieldgate.http.operations import AssetLimit, PreviewResult, Routes
 from fieldgate.http.response.responses import API_CSP, NO_STORE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import Caller, User
+from fieldgate.identity import Caller, Scope, User
 from fieldgate.pagination import ListResult, PageRequest
 
 TAG = "Assets"
 MAX_KEPT_UIDS = 100  # in a header: clients and proxies refuse long ones
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
 
 
 @routes.get_list(
@@ -47,6 +47,7 @@ routes = Routes(tag=TAG)
     ),
     depends_on=LIST_TOPICS,
     audience_key=audience_key,
+    asset_limit=AssetLimit.HANDLER,
     strict_freshness=True,
 )
 async def asset_list(
@@ -91,6 +92,7 @@ async def asset_detail(uid: str, caller: Caller, language: Language, reader: Ass
         "the uids of those that you can see. `dry_run` deletes nothing and lists these with their names."
     ),
     response_headers=("Fieldgate-Kept",),
+    scope=Scope.IMPORTS,
 )
 async def asset_deletion(
     uid: str, user: User, query: DryRunQuery, authorizer: AssetAuthorizer, trash: Trash

@@ -22,15 +22,15 @@ from fieldgate.assets.trash import Trash
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.links import encode
 from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import Routes
+from fieldgate.http.operations import AssetLimit, Routes
 from fieldgate.http.request.body_parsing import JSONObject
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage, translate
-from fieldgate.identity import Caller, User
+from fieldgate.identity import Caller, Scope, User
 
 PATH = ASSETS_PATH + "{uid}/deployment/"
-routes = Routes(tag=TAG, formats=(Format.JSON,))
+routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH, formats=(Format.JSON,))
 
 
 @routes.get(
@@ -60,6 +60,7 @@ async def deployment_detail(uid: str, caller: Caller, language: Language, reader
     ),
     status=200,
     error_statuses=(405,),
+    scope=Scope.IMPORTS,
 )
 async def deployment_creation(
     uid: str, user: User, language: Language, body: DeploymentBody, deployments: Deployments, reader: AssetReader
@@ -78,6 +79,7 @@ async def deployment_creation(
         "survey (false) or takes that back (true). Needs change_asset. Before the first POST the status is 405."
     ),
     error_statuses=(405,),
+    scope=Scope.IMPORTS,
 )
 async def deployment_change(
     uid: str, user: User, language: Language, body: DeploymentBody, deployments: Deployments, reader: AssetReader
@@ -97,6 +99,7 @@ async def deployment_change(
     ),
     status=200,
     body_schema=BulkAction,
+    scope=Scope.IMPORTS,
 )
 async def asset_bulk_action(
     user: User, language: Language, body: JSONObject, deployments: Deployments, trash: Trash

@@ -22,15 +22,15 @@ from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_diff import compare_contents
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.links import Link
-from fieldgate.http.operations import Routes
+from fieldgate.http.operations import AssetLimit, Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import Caller
+from fieldgate.identity import Caller, Scope
 from fieldgate.overload import run_in_thread_if
 from fieldgate.pagination import ListResult, PageRequest
 
 THREAD_THRESHOLD_ROWS = 300  # a few milliseconds
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
 
 
 @routes.get_list(

@@ -18,14 +18,14 @@ from fieldgate.assets.schemas import ASSETS_PATH
 from fieldgate.assets.sharing.ownership_invites import INVITE_ACTIONS
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.db.log import PROJECT, LogObject, log
-from fieldgate.http.operations import Routes
+from fieldgate.http.operations import AssetLimit, Routes
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import User
+from fieldgate.identity import Scope, User
 from fieldgate.pagination import ListResult, PageRequest
 
 HISTORY_PATH = ASSETS_PATH + "{uid}/history/"
-routes = Routes(tag=TAG, no_store=True, error_statuses=(403,))
+routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH, no_store=True, error_statuses=(403,))
 
 
 @routes.get_list(

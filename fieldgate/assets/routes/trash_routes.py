@@ -12,13 +12,13 @@ from fieldgate.assets.schemas import ASSETS_PATH, AssetDetail, DeletedAsset, ass
 from fieldgate.assets.trash import Trash
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import Routes
+from fieldgate.http.operations import AssetLimit, Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import User
+from fieldgate.identity import Scope, User
 from fieldgate.pagination import ListResult, PageRequest
 
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
 
 
 @routes.get_list(
@@ -45,6 +45,7 @@ async def deleted_asset_list(page: PageRequest, user: User, trash: Trash) -> Lis
     ),
     status=200,
     formats=(Format.JSON,),
+    scope=Scope.IMPORTS,
 )
 async def asset_undeletion(uid: str, user: User, language: Language, trash: Trash, reader: AssetReader) -> Raw:
     await trash.restore(user, uid)

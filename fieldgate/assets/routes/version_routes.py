@@ -14,17 +14,17 @@ from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.errors import NotFound
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link
-from fieldgate.http.operations import Created, Routes
+from fieldgate.http.operations import AssetLimit, Created, Routes
 from fieldgate.http.response.attachment import attachment
 from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import Caller, User
+from fieldgate.identity import Caller, Scope, User
 from fieldgate.pagination import ListResult, PageRequest
 
 _ONLY_FOR_OWNER = Message("Only the owner of a collection can download its file. Download the assets in it one by one.")
 
 NOT_DEPLOYED = Message("No version of this form is published yet.")
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
 
 
 @routes.raw(
@@ -123,6 +123,7 @@ async def version_file(
         "status is 400 if it is the current version already, or equal to it."
     ),
     error_statuses=(413,),
+    scope=Scope.IMPORTS,
 )
 async def version_restoration(
     uid: str, version: str, user: User, restorer: VersionRestorer, authorizer: AssetAuthorizer, store: AssetStore

@@ -10,12 +10,12 @@ from fieldgate.assets.schemas import ASSETS_PATH, VersionChoice
 from fieldgate.assets.workbook_downloads import MEDIA_TYPES, XLS_SUFFIX, XLSX_SUFFIX
 from fieldgate.errors import NotFound
 from fieldgate.http.injection import HandlerContext
-from fieldgate.http.operations import OperationDecorator, Routes
+from fieldgate.http.operations import AssetLimit, OperationDecorator, Routes
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import Caller
+from fieldgate.identity import Caller, Scope
 
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
 
 
 def _get_workbook(path: str, *, in_schema: bool = True, alternate_media_type: str = "") -> OperationDecorator:

@@ -10,15 +10,15 @@ from fieldgate.assets.write_schemas import AssetChange, AssetCreation, CheckedAs
 from fieldgate.errors import BadRequest, ValidationError
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link, encode
-from fieldgate.http.operations import Created, Routes
+from fieldgate.http.operations import AssetLimit, Created, Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import User
+from fieldgate.identity import Scope, User
 from fieldgate.settings import Settings
 
 _IMPORT_WORKBOOKS = Message("Nothing was created. To make a form of a workbook, send it to POST /api/v2/imports/.")
 _BODY_MISSING = Message("The request has no body. Send at least a name.")
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
 
 
 def _max_content_bytes(settings: Settings) -> int:
@@ -36,6 +36,7 @@ def _max_content_bytes(settings: Settings) -> int:
     ),
     file_limit=_max_content_bytes,
     refusal=FormRefusal,
+    scope=Scope.IMPORTS,
 )
 async def asset_creation(
     context: HandlerContext,
@@ -62,6 +63,7 @@ async def asset_creation(
     ),
     file_limit=_max_content_bytes,
     refusal=FormRefusal,
+    scope=Scope.IMPORTS,
 )
 async def asset_change(
     uid: str, user: User, language: Language, body: AssetChange, writer: AssetWriter, reader: AssetReader

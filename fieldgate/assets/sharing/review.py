@@ -137,6 +137,8 @@ def _select_reviewed(caller: User, username: str, *, is_sqlite: bool) -> Select[
         .outerjoin(accounts, accounts.c.id == teams.c.id)
         .where(assets.c.deleted_at.is_(None), given.c.user_id != assets.c.owner_id)
     )
+    if caller.limits.assets is not None:
+        query = query.where(assets.c.uid.in_(sorted(caller.limits.assets)))
     return query if caller.is_superuser else query.where(users.c.disabled_at.is_(None))
 
 

@@ -10,15 +10,15 @@ from fieldgate.events.summary.schemas import EventSummary
 from fieldgate.events.summary.summarize import summarize
 from fieldgate.events.visibility import ViewerScope, audience_key, viewer_scope
 from fieldgate.http.injection import SeenVersions
-from fieldgate.http.operations import RecordResult, Routes
+from fieldgate.http.operations import AssetLimit, RecordResult, Routes
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import Caller
+from fieldgate.identity import Caller, Scope
 from fieldgate.overload import run_in_thread_if
 
 SUMMARIZE_IN_THREAD_THRESHOLD = 5_000  # more events would block the event loop for too long
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.FREE)
 
 
 @routes.get(

@@ -23,6 +23,7 @@ from fieldgate.http.openapi.components import (
 )
 from fieldgate.http.operations import Operation, ResponseKind
 from fieldgate.http.request.validation import possible_types
+from fieldgate.identity import Scope
 
 # Of responses, by the name of the operation.
 EXAMPLES = msgspec.json.decode((Path(__file__).parent / "examples.json").read_bytes())
@@ -63,7 +64,7 @@ def describe_operation(
         "tags": [operation.description.tag],
         "parameters": _describe_parameters(operation),
         "responses": responses,
-        "security": ([] if operation.route.requires_login else [{}]) + [{name: []} for name in SECURITY_SCHEMES],
+        "security": _security(operation),
     }
     if bodies:
         content = {media_type: {"schema": schema} for media_type, schema in bodies.items()}
@@ -71,12 +72,19 @@ def describe_operation(
     return described
 
 
+def _security(operation: Operation) -> list[dict[str, list[str]]]:
+    """Tokens need the scope of the operation, passwords do not."""
+    scope = operation.route.scope.value
+    needed = [{name: [scope] if scope and name != "Basic" else []} for name in SECURITY_SCHEMES]
+    return needed if operation.route.requires_login else [{}, *needed]
+
+
 def _error_statuses(operation: Operation) -> set[int]:
     """The statuses that an operation declares, and those that follow from the rest of its declaration."""
     statuses = {401, 503, *operation.description.error_statuses, *operation.response.error_types}
     if operation.route.checks_host:
         statuses.add(400)
-    if operation.route.method != "GET" and operation.body.csrf_protected:
+    if operation.route.scope is not Scope.NONE or (operation.route.method != "GET" and operation.body.csrf_protected):
         statuses.add(403)
     if operation.body.media_types:
         statuses |= {408, 413, 415}

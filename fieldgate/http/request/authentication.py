@@ -28,9 +28,11 @@ UNKNOWN_SCHEME = Message("This authentication scheme is not supported. Use Token
 class Authenticator(Protocol):
     """Finds the user of a credential; None if it is not valid."""
 
-    async def by_token(self, token: str) -> User | None: ...
+    async def by_token(self, token: str, client: str) -> User | None:
+        """Return the user, or raise `Forbidden` if the token is not for the address of the client."""
+        ...
 
-    async def by_session(self, token: str) -> User | None: ...
+    async def by_session(self, token: str, client: str) -> User | None: ...
 
     async def by_password(self, username: str, password: str, client: str) -> User:
         """Return the user, or raise `Unauthorized` or `TooManyRequests`."""
@@ -45,7 +47,7 @@ async def authenticate(headers: Mapping[bytes, bytes], client_address: str, auth
     token = read_cookie(headers.get(b"cookie", b""), SESSION_COOKIE).decode("latin-1")
     if token:
         # An expired session is not an error: the page is shown as to the public, with a login link.
-        return await authenticator.by_session(token) or ANONYMOUS
+        return await authenticator.by_session(token, client_address) or ANONYMOUS
     return ANONYMOUS
 
 
@@ -64,7 +66,7 @@ async def _authenticate_header(authorization: str, client_address: str, authenti
         token, missing = ("" if rest else scheme), UNKNOWN_SCHEME
     if not token:
         raise Unauthorized(missing)
-    user = await authenticator.by_token(token)
+    user = await authenticator.by_token(token, client_address)
     if user is None:
         raise Unauthorized(INVALID_TOKEN)
     return user

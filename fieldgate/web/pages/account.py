@@ -21,7 +21,13 @@ PAGE_PATH = "/account/"
 async def create_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """The page shows the token itself once: it must not travel in a URL or a cookie."""
     days = form.get("lifetime_days")
-    body = {"name": form.get("name"), "lifetime_days": int(days[:9]) if days.isascii() and days.isdigit() else days}
+    body = {
+        "name": form.get("name"),
+        "lifetime_days": int(days[:9]) if days.isascii() and days.isdigit() else days,
+        "scopes": form.get_all("scopes") or ["all"],
+        "assets": form.get("assets").replace(",", " ").split(),
+        "networks": form.get("networks").replace(",", " ").split(),
+    }
     return FormPreview({"token": await api.call("POST", TOKENS_PATH, json=body)})
 
 
@@ -75,7 +81,7 @@ def deletion_errors(response: APIResponse) -> FormErrors:
     return FormErrors.from_response(without_assets, {"confirm": "confirm"}, {"owned": response.body.get("assets", [])})
 
 
-_TOKEN_FIELDS = {"name": "name", "lifetime_days": "lifetime_days"}
+_TOKEN_FIELDS = {name: name for name in ("name", "lifetime_days", "scopes", "assets", "networks")}
 _PASSWORD_FIELDS = {
     "current_password": "current_password", "detail": "current_password", "new_password": "new_password",
 }  # fmt: skip

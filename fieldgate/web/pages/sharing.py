@@ -118,10 +118,8 @@ async def _load_members(people: Iterable[SharedWith], api: InternalAPI) -> dict[
     """Return the first members of the teams that the caller is in, and how many there are."""
     known = [each.username for each in people if each.is_team and not each.is_hidden]
     paths = {each: f"{TEAMS_PATH}{each.removeprefix(TEAM_PREFIX)}/" for each in known}
-    return {
-        each: {"path": path, **await api.get(f"{path}members/", {"limit": MAX_LISTED_MEMBERS})}
-        for each, path in paths.items()
-    }
+    found = {each: await api.find(f"{path}members/", {"limit": MAX_LISTED_MEMBERS}) for each, path in paths.items()}
+    return {each: {"path": paths[each], **members} for each, members in found.items() if members is not None}
 
 
 def _why_links(state: SharingState) -> dict[str, str]:
@@ -137,7 +135,7 @@ async def _managing_values(page: Page, state: SharingState, api: InternalAPI) ->
     form = page.form
     state = await name_teams(state, None if form is None else form.values.get("record"), api)
     values: dict[str, Any] = {
-        "known": (await api.get(SUGGESTIONS_PATH, {"limit": MAX_SUGGESTED}))["results"],
+        "known": (await api.find(SUGGESTIONS_PATH, {"limit": MAX_SUGGESTED}) or {"results": []})["results"],
         "share_form": _share_form(form, query.get("change", ""), state, language),
         "sources": await _sources(state.asset, query.get("copy_search", ""), language, api),
         "copy_search": query.get("copy_search", ""),

@@ -32,6 +32,7 @@ from fieldgate.http.operations import Operation, Routes
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Scope
 from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import ReferenceStore
 from tests.conftest import Service, StartService
@@ -296,7 +297,9 @@ def failing_operation() -> Operation:
         yield b"two"
         raise RuntimeError("the secret inside")
 
-    @Routes(tag="x").raw("/failing/", title=Message("Ready"), description=Message("Ready"), media_type="text/plain")
+    @Routes(tag="x", scope=Scope.NONE).raw(
+        "/failing/", title=Message("Ready"), description=Message("Ready"), media_type="text/plain"
+    )
     async def failing_stream() -> Response:
         return Response(200, [(b"content-type", b"text/plain")], stream=chunks())
 

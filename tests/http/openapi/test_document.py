@@ -12,6 +12,7 @@ from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.openapi.operation_objects import EXAMPLES
 from fieldgate.http.operations import Routes
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Scope
 from tests.conftest import BASE_URL, Service
 
 
@@ -91,7 +92,7 @@ def test_type_without_a_schema_is_an_error() -> None:
     class Odd:
         pass
 
-    @Routes(tag="x").get("/odd/", response=Odd, title=Message("x"), description=Message("x"))
+    @Routes(tag="x", scope=Scope.NONE).get("/odd/", response=Odd, title=Message("x"), description=Message("x"))
     async def odd() -> None: ...
 
     with pytest.raises(TypeError, match="is not supported"):

@@ -10,10 +10,11 @@ from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, PreviewResult, Routes
 from fieldgate.http.request.body_parsing import JSONArray
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Scope
 from tests.conftest import StartService
 from tests.openapi_checker import OpenAPIChecker
 
-routes = Routes(tag="x")
+routes = Routes(tag="x", scope=Scope.NONE)
 TEXT: dict[str, Any] = {"title": Message("x"), "description": Message("x")}
 
 

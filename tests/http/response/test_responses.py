@@ -14,6 +14,7 @@ from fieldgate.http.negotiation import negotiate, negotiate_encoding
 from fieldgate.http.operations import Created, Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Scope
 from tests.conftest import BASE_URL, Service, StartService
 
 LIST = "/api/v2/permissions/"
@@ -220,7 +221,7 @@ def test_cacheable_operation_must_not_depend_on_the_client() -> None:
         async def personal(asking: object) -> None: ...
 
         personal.__annotations__["asking"] = kind
-        declared = Routes(tag="x").get(
+        declared = Routes(tag="x", scope=Scope.NONE).get(
             "/x/", response=Health, title=Message("x"), description=Message("x"), depends_on=()
         )(personal)
         with pytest.raises(LookupError, match="a cached response cannot depend on"):
@@ -230,12 +231,17 @@ def test_cacheable_operation_must_not_depend_on_the_client() -> None:
 
     with pytest.raises(LookupError, match="no service provides missing"):
         resolve_parameters(
-            Routes(tag="x").get("/x/", response=Health, title=Message("x"), description=Message("x"))(broken), {}
+            Routes(tag="x", scope=Scope.NONE).get("/x/", response=Health, title=Message("x"), description=Message("x"))(
+                broken
+            ),
+            {},
         )
 
 
 async def test_created_response_has_a_location(start: StartService) -> None:
-    @Routes(tag="x").post("/api/v2/made/", response=Health, title=Message("Ready"), description=Message("Ready"))
+    @Routes(tag="x", scope=Scope.NONE).post(
+        "/api/v2/made/", response=Health, title=Message("Ready"), description=Message("Ready")
+    )
     async def made() -> Created:
         return Created(Health("made"), Link("/api/v2/made/7/"))
 

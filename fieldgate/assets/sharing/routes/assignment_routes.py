@@ -29,15 +29,15 @@ from fieldgate.assets.sharing.serializers import (
 )
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
 from fieldgate.errors import NotFound, ValidationError
-from fieldgate.http.operations import Created, PreviewResult, RecordResult, Routes
+from fieldgate.http.operations import AssetLimit, Created, PreviewResult, RecordResult, Routes
 from fieldgate.http.request.body_parsing import RawFields
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import Caller, User
+from fieldgate.identity import Caller, Scope, User
 from fieldgate.pagination import ListResult, PageRequest
 
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
 
 
 @routes.get(
@@ -82,6 +82,7 @@ def _encode_list(grants: AssetGrants, caller: Caller, language: Language, *, wit
         "contradict it. An assignment that exists already is returned unchanged."
     ),
     body_schema=AssignmentBody,
+    scope=Scope.SHARING,
 )
 async def assignment_creation(
     uid: str,
@@ -178,6 +179,7 @@ def _find(grants: AssetGrants, assignment_uid: str, caller: Caller) -> ListedAss
         "asset can remove their own."
     ),
     error_statuses=(409,),
+    scope=Scope.SHARING,
 )
 async def assignment_deletion(
     uid: str,

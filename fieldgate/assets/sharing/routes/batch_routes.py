@@ -28,17 +28,17 @@ from fieldgate.assets.sharing.schemas import (
 from fieldgate.assets.sharing.serializers import encode_changes
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.errors import BadRequest
-from fieldgate.http.operations import Routes
+from fieldgate.http.operations import AssetLimit, Routes
 from fieldgate.http.request.body_parsing import JSONObject
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
-from fieldgate.identity import User
+from fieldgate.identity import Scope, User
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
 
 MAX_ROWS = 20_000  # written by one request
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.SHARING, asset_limit=AssetLimit.HANDLER)
 
 
 @routes.post(

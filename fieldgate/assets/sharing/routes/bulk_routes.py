@@ -38,16 +38,16 @@ from fieldgate.assets.sharing.serializers import (
 )
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
 from fieldgate.errors import Forbidden, ValidationError
-from fieldgate.http.operations import PreviewResult, Routes
+from fieldgate.http.operations import AssetLimit, PreviewResult, Routes
 from fieldgate.http.request.body_parsing import JSONArray, RawFields
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import User
+from fieldgate.identity import Scope, User
 from fieldgate.permissions.catalogue import PARTIAL
 
 MAX_PERMISSIONS = 100  # in one list; there are ten
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.SHARING, asset_limit=AssetLimit.PATH)
 
 
 @routes.post(

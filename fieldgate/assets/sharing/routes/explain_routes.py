@@ -14,16 +14,16 @@ from fieldgate.assets.sharing.grant_parsing import parse_field, parse_permission
 from fieldgate.assets.sharing.schemas import ASSIGNMENTS_PATH, TAG
 from fieldgate.errors import Forbidden, ValidationError
 from fieldgate.http.links import Link
-from fieldgate.http.operations import Routes
+from fieldgate.http.operations import AssetLimit, Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import Caller
+from fieldgate.identity import Caller, Scope
 from fieldgate.permissions.explain import explain
 from fieldgate.permissions.rules import PermissionState
 from fieldgate.permissions.schemas import ExplanationRecord, TeamReference
 from fieldgate.permissions.serializers import explanation_record
 
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
 
 
 class ExplanationFilters(msgspec.Struct, frozen=True):
@@ -71,7 +71,9 @@ async def assignment_explanation(
     )
     passing = user.scope.passed_by_teams(user.id).teams.get(permission, ())
     names = await teams.names(caller, passing)
-    return explanation_record(
+    needed = _SCOPES.get(permission, Scope.READ)
+    lacks_scope = user.id == caller.id and not caller.limits.allows(needed)
+    record = explanation_record(
         explanation,
         via=[
             TeamReference(Link(team_path(names[each].uid)), names[each].name) if each in names else TeamReference()
@@ -82,6 +84,10 @@ async def assignment_explanation(
         asset_type=asset.asset_type,
         language=language,
     )
+    return msgspec.structs.replace(record, missing_scope=needed.value if lacks_scope else None)
+
+
+_SCOPES = {"change_asset": Scope.IMPORTS, "manage_asset": Scope.SHARING}  # of other permissions: read
 
 
 def _parse_question(query: ExplanationFilters) -> tuple[str, str]:

@@ -24,12 +24,12 @@ from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.identity import User
+from fieldgate.identity import Scope, User
 from fieldgate.pagination import ListResult, PageRequest
 
 INVITE_PATH = INVITES_PATH + "{uid}/"
 MAX_ASSETS = 100  # in one invitation
-routes = Routes(tag=TAG, no_store=True)
+routes = Routes(tag=TAG, scope=Scope.READ, no_store=True)
 
 
 class OwnershipTransferRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,6 +93,7 @@ async def ownership_invite_list(
         "Offers assets to another user. Nothing changes until the user accepts. An asset can be in one open "
         "invitation only."
     ),
+    scope=Scope.SHARING,
 )
 async def ownership_invite_creation(
     user: User, body: NewInviteBody, language: Language, invites: OwnershipInvites
@@ -125,6 +126,7 @@ async def ownership_invite_detail(
         "assets at once; the former owner keeps manage_asset, and the assets leave collections of the former owner."
     ),
     error_statuses=(409,),
+    scope=Scope.SHARING,
 )
 async def ownership_invite_answer(
     uid: str, user: User, body: InviteAnswer, language: Language, invites: OwnershipInvites
@@ -138,6 +140,7 @@ async def ownership_invite_answer(
     title=Message("Delete an invitation"),
     description=Message("Cancels and deletes an open invitation. Only for its sender."),
     error_statuses=(409,),
+    scope=Scope.SHARING,
 )
 async def ownership_invite_deletion(uid: str, user: User, invites: OwnershipInvites) -> None:
     await invites.delete(user, uid)

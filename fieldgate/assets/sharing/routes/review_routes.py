@@ -22,14 +22,14 @@ from fieldgate.db.log import LogObject
 from fieldgate.errors import BadRequest
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import JSON_OR_HTML, Routes
+from fieldgate.http.operations import JSON_OR_HTML, AssetLimit, Routes
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.http.response.attachment import ascii_name, attachment, dated_name
 from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.http.response.responses import API_CSP, NO_STORE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.identity import User
+from fieldgate.identity import Scope, User
 from fieldgate.overload import run_in_thread
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions.catalogue import PARTIAL, permission_path
@@ -42,7 +42,7 @@ COLUMNS = (
     "user", "asset", "asset_name", "owner", "permission", "inherited", "date_created", "expires_at", "last_seen",
     "team", "via",
 )  # fmt: skip
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.HANDLER)
 
 
 class ReviewRecord(AssignmentRecord, frozen=True, kw_only=True):

@@ -15,10 +15,10 @@ from fieldgate.assets.sharing.suggestions import SuggestionStore
 from fieldgate.http.links import Link
 from fieldgate.http.operations import Routes
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import User
+from fieldgate.identity import Scope, User
 from fieldgate.pagination import ListResult, PageRequest
 
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.READ)
 
 
 class SuggestionRecord(msgspec.Struct, frozen=True, kw_only=True):

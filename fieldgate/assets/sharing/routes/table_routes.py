@@ -17,18 +17,18 @@ from fieldgate.db import now
 from fieldgate.errors import Header, ValidationError
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import Routes
+from fieldgate.http.operations import AssetLimit, Routes
 from fieldgate.http.request.body_parsing import RawFields, file_too_large
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.http.response.attachment import ascii_name, attachment, dated_name
 from fieldgate.http.response.responses import API_CSP, NO_STORE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.identity import Caller, User
+from fieldgate.identity import Caller, Scope, User
 from fieldgate.settings import Settings
 
 MIN_LINE_BYTES = 20  # of a table; to estimate how many lines it has
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
 
 
 @routes.raw(
@@ -93,6 +93,7 @@ def _max_table_bytes(_: Settings) -> int:
     body_schema=TableBody,
     file_limit=_max_table_bytes,
     error_statuses=(409,),
+    scope=Scope.SHARING,
 )
 async def assignment_table_upload(
     uid: str,

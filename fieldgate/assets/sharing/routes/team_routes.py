@@ -19,7 +19,7 @@ from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, PreviewResult, Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import User
+from fieldgate.identity import Scope, User
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions.catalogue import permission_path
 from fieldgate.permissions.sentences import access_sentence
@@ -31,7 +31,7 @@ MEMBER_PATH = MEMBERS_PATH + "{username}/"
 MAX_ADDED = 1_000  # people in one request
 MAX_PREVIEWED = 10_000  # records
 
-routes = Routes(tag="Teams", no_store=True)
+routes = Routes(tag="Teams", scope=Scope.READ, no_store=True)
 
 
 class TeamRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +120,7 @@ async def team_list(page: PageRequest, user: User, teams: TeamStore) -> ListResu
     title=Message("Create a team"),
     description=Message("Creates a team, of which you are the first admin."),
     error_statuses=(403, 409),
+    scope=Scope.SHARING,
 )
 async def team_creation(user: User, body: NewTeam, settings: Settings, teams: TeamStore) -> Created:
     if not (settings.teams_by_users or user.is_superuser):
@@ -144,6 +145,7 @@ async def team_detail(uid: str, user: User, teams: TeamStore) -> TeamRecord:
     title=Message("Change a team"),
     description=Message("Changes the name or the description. Only for admins of the team."),
     error_statuses=(403,),
+    scope=Scope.SHARING,
 )
 async def team_change(uid: str, user: User, body: TeamChanges, teams: TeamStore) -> TeamRecord:
     await teams.change(user, uid, body.name, body.description)
@@ -159,6 +161,7 @@ async def team_change(uid: str, user: User, body: TeamChanges, teams: TeamStore)
         "team. `dry_run` deletes nothing and says what its members would lose."
     ),
     error_statuses=(403,),
+    scope=Scope.SHARING,
 )
 async def team_deletion(
     uid: str, user: User, query: DryRunQuery, language: Language, teams: TeamStore, assets: TeamAssets
@@ -192,6 +195,7 @@ async def member_list(uid: str, page: PageRequest, user: User, teams: TeamStore)
         "exist. Only for admins of the team. `dry_run` adds nobody and says which assets they could use."
     ),
     error_statuses=(403, 409),
+    scope=Scope.SHARING,
 )
 async def member_addition(
     uid: str,
@@ -237,6 +241,7 @@ async def member_detail(uid: str, username: str, user: User, teams: TeamStore) -
     title=Message("Change the role of a member"),
     description=Message("Makes a member an admin, or an admin a member. Only for admins; one must be left."),
     error_statuses=(403, 409),
+    scope=Scope.SHARING,
 )
 async def member_change(uid: str, username: str, user: User, body: RoleChange, teams: TeamStore) -> MemberRecord:
     await teams.set_role(user, uid, username, body.role)
@@ -252,6 +257,7 @@ async def member_change(uid: str, username: str, user: User, body: RoleChange, t
         "`dry_run` removes nobody and says what the member would lose."
     ),
     error_statuses=(403, 409),
+    scope=Scope.SHARING,
 )
 async def member_removal(
     uid: str,

@@ -14,9 +14,9 @@ from fieldgate.errors import ValidationError
 from fieldgate.http.links import Link
 from fieldgate.http.operations import Routes
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import User
+from fieldgate.identity import Scope, User
 
-routes = Routes(tag=TAG)
+routes = Routes(tag=TAG, scope=Scope.ADMIN)
 
 
 @routes.post(

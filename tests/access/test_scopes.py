@@ -1,0 +1,192 @@
+"""Tokens with scopes and limits: refused without what an operation needs, allowed with it."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from fieldgate.accounts.store import IssuedBy
+from fieldgate.app import operations
+from fieldgate.http.operations import AssetLimit, Operation, Routes
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import Scope, TokenLimits
+from tests.access.matrix import PRIVATE, PUBLIC, MatrixContext, calls_of
+from tests.access.test_log_of_writes import CALLERS, OTHER_CALLS
+from tests.conftest import PASSWORD, StartService
+from tests.imports.workbooks import xlsx
+
+SCOPES = frozenset(each.value for each in Scope if each not in (Scope.NONE, Scope.ALL))
+TOKENS = "/api/v2/account/tokens/"
+QUERIES = {"assignment_explanation": {"user": "x", "permission": "view_asset"}}
+NEEDS_SCOPE = [each for each in operations() if each.route.scope is not Scope.NONE]
+
+
+@pytest.fixture
+async def context(start: StartService, database_url: str) -> AsyncIterator[MatrixContext]:
+    async with start(database_url=database_url) as service:
+        context = MatrixContext(service)
+        await context.set_up()
+        yield context
+
+
+async def limited(context: MatrixContext, caller: str, **limits: Any) -> dict[str, str]:
+    """Headers with a new token of a caller."""
+    store, user = context.service.store, context.callers[caller]
+    created = await store.create_token(user.id, IssuedBy.COMMAND, None, limits=TokenLimits(**limits))
+    return {"Authorization": f"Bearer {created.value}"}
+
+
+def sample_path(operation: Operation, uid: str = "x") -> str:
+    return operation.route.path.replace("{uid}", uid).replace("{", "").replace("}", "")
+
+
+async def test_every_operation_is_refused_without_its_scope(context: MatrixContext) -> None:
+    for scope in {each.route.scope for each in NEEDS_SCOPE}:
+        headers = await limited(context, "superuser", scopes=SCOPES - {scope.value})
+        for operation in (each for each in NEEDS_SCOPE if each.route.scope is scope):
+            path, query = sample_path(operation), QUERIES.get(operation.name, {})
+            methods = ["GET", "HEAD"] if operation.route.method == "GET" else [operation.route.method]
+            for method in methods:
+                answer = await context.service.request(method, path, headers=headers, params=query)
+                assert answer.status_code == 403, (method, path, answer.status_code, answer.text)
+                challenge = f'Bearer error="insufficient_scope", scope="{scope.value}"'
+                assert answer.headers["WWW-Authenticate"] == challenge
+                assert method == "HEAD" or scope.value in answer.json()["detail"]
+
+
+async def test_every_operation_is_allowed_with_its_scope(context: MatrixContext) -> None:
+    for operation in NEEDS_SCOPE:
+        caller = CALLERS.get(operation.name, "superuser")
+        call = OTHER_CALLS.get(operation.name) or next(iter(calls_of(operation.name).values()))
+        user = context.callers[caller]
+        expected = (await call(context, caller)).is_success
+        headers = await limited(context, caller, scopes=frozenset({operation.route.scope.value}))
+        context.callers[caller] = msgspec.structs.replace(user, headers=headers)
+        try:
+            answer = await call(context, caller)
+        finally:
+            context.callers[caller] = user
+        assert answer.is_success == expected, (operation.name, answer.text)
+
+
+async def test_a_token_that_is_limited_to_assets(context: MatrixContext) -> None:
+    """Everything about another asset is refused, and what the token is for is the same as without a limit."""
+    own, other = context.shared_asset(PRIVATE), context.shared_asset(PUBLIC)
+    headers = await limited(context, "superuser", assets=frozenset({own.uid}))
+    for operation in NEEDS_SCOPE:
+        route, query = operation.route, QUERIES.get(operation.name, {})
+        answer = await context.service.request(
+            route.method, sample_path(operation, other.uid), headers=headers, params=query
+        )
+        if route.asset_limit is AssetLimit.REFUSED:
+            assert answer.status_code == 403, (operation.name, answer.text)
+        elif route.asset_limit is AssetLimit.PATH:
+            assert answer.status_code == 404, (operation.name, answer.text)
+            if route.method == "GET":
+                mine = sample_path(operation, own.uid)
+                full = await context.request("superuser", "GET", mine, params=query)
+                got = await context.service.get(mine, headers=headers, params=query)
+                assert got.status_code == full.status_code, (operation.name, got.text)
+
+
+async def test_lists_counts_and_searches_have_only_the_assets_of_the_token(context: MatrixContext) -> None:
+    own, other = context.shared_asset(PRIVATE), context.shared_asset(PUBLIC)
+    headers = await limited(context, "owner", assets=frozenset({own.uid}))
+    for query in ("", "?q=asset_type:survey", f"?q=uid:{own.uid}", "?limit=1", "?status=private", "?format=api"):
+        everything = await context.request("owner", "GET", f"/api/v2/assets/{query}")
+        answer = await context.service.get(f"/api/v2/assets/{query}", headers=headers)
+        assert (everything.status_code, answer.status_code) == (200, 200)
+        assert other.uid not in answer.text
+        if query != "?format=api":
+            assert answer.json()["count"] <= 1
+    assert (await context.service.get("/api/v2/assets/", headers=headers)).json()["results"][0]["uid"] == own.uid
+    review = await context.service.get("/api/v2/permission-assignments/?limit=500", headers=headers)
+    assert {each["asset"].split("/")[-2] for each in review.json()["results"]} == {own.uid}
+    body = {"assets": [own.uid, other.uid], "users": ["AnonymousUser"], "permissions": ["view_asset"]}
+    for path in ("add", "remove"):
+        answer = await context.service.request(
+            "POST", f"/api/v2/permission-assignments/{path}/", json=body, headers=headers
+        )
+        assert answer.status_code == 404
+    clone = await context.service.request(
+        "PATCH", f"{own.path}permission-assignments/clone/", json={"clone_from": other.uid}, headers=headers
+    )
+    assert clone.status_code == 404
+
+
+async def import_into(context: MatrixContext, headers: dict[str, str], **fields: str) -> httpx.Response:
+    file = {"file": ("household.xlsx", xlsx())}
+    return await context.service.request("POST", "/api/v2/imports/", files=file, data=fields, headers=headers)
+
+
+async def test_a_limited_token_imports_into_its_assets_only(context: MatrixContext) -> None:
+    own, other = context.shared_asset(PRIVATE), context.shared_asset(PUBLIC)
+    full = {**context.owner.headers, "Idempotency-Key": "nightly"}
+    foreign = await import_into(context, full, destination=other.uid)
+    headers = await limited(context, "owner", assets=frozenset({own.uid}))
+    for fields in ({}, {"destination": other.uid}):
+        repeated = {**headers, "Idempotency-Key": "nightly"}  # it gets no answer of an earlier request either
+        assert (await import_into(context, repeated, **fields)).status_code == 403
+    assert (await context.service.get(foreign.json()["url"], headers=headers)).status_code == 404
+    accepted = await import_into(context, headers, destination=own.uid)
+    assert accepted.status_code == 201
+    assert (await context.service.get(accepted.json()["url"], headers=headers)).status_code == 200
+
+
+async def test_a_token_that_is_limited_to_networks(context: MatrixContext) -> None:
+    here = await limited(context, "owner", networks=("127.0.0.0/8", "2001:db8::/32"))
+    elsewhere = await limited(context, "owner", networks=("192.0.2.0/24",))
+    for path in ("/api/v2/assets/", "/api/v2/permissions/", "/"):
+        assert (await context.service.get(path, headers=here)).status_code == 200
+        assert (await context.service.get(path, headers=elsewhere)).status_code == 403
+
+
+async def test_pages_are_checked_and_leave_out_what_the_token_is_not_for(context: MatrixContext) -> None:
+    own = context.shared_asset(PRIVATE)
+    headers = {**await limited(context, "owner", assets=frozenset({own.uid})), "Accept": "text/html"}
+    for path in ("/", "/?q=x", own.path, f"{own.path}permission-assignments/", "/api/v2/assets/", "/api/v2/event/"):
+        answer = await context.service.get(path, headers=headers)
+        assert answer.status_code == 200, (path, answer.text)
+    assert (await context.service.get("/account/", headers=headers)).status_code == 403
+
+
+async def test_creating_a_token_with_limits(context: MatrixContext) -> None:
+    auth = httpx.BasicAuth(context.owner.username, PASSWORD)
+    uid = context.shared_asset(PRIVATE).uid
+    body = {"name": "Power BI", "scopes": ["read"], "assets": [uid], "networks": ["10.1.2.3", "2001:db8::1/32"]}
+    created = await context.service.request("POST", TOKENS, json=body, auth=auth)
+    record = created.json()
+    assert created.status_code == 201, created.text
+    assert (record["scopes"], record["assets"]) == (["read"], [uid])
+    assert record["networks"] == ["10.1.2.3/32", "2001:db8::/32"]
+    [listed] = [each for each in (await context.service.get(TOKENS, auth=auth)).json()["results"] if each["name"]]
+    assert listed == {each: record[each] for each in record if each != "token"}
+    refused = [
+        ({"scopes": ["fly"]}, "scopes"), ({"scopes": []}, "scopes"), ({"scopes": ["admin"]}, "scopes"),
+        ({"assets": ["../x"]}, "assets"), ({"networks": ["example.org"]}, "networks"),
+    ]  # fmt: skip
+    for wrong, field in refused:
+        answer = await context.service.request("POST", TOKENS, json={"name": "x", **wrong}, auth=auth)
+        assert (answer.status_code, [each.split(".")[0] for each in answer.json()]) == (400, [field])
+    by_token = {"Authorization": f"Token {record['token']}"}
+    assert (await context.service.request("POST", TOKENS, json={"name": "x"}, headers=by_token)).status_code == 403
+
+
+async def test_explain_says_whether_the_token_lacks_a_scope(context: MatrixContext) -> None:
+    own = context.shared_asset(PRIVATE)
+    headers = await limited(context, "owner", scopes=frozenset({"read"}))
+    for permission, missing in (("view_asset", None), ("change_asset", "imports"), ("manage_asset", "sharing")):
+        query = {"user": context.owner.username, "permission": permission}
+        answer = await context.service.get(f"{own.path}permission-assignments/explain/", params=query, headers=headers)
+        assert (answer.json()["allowed"], answer.json()["missing_scope"]) == (True, missing)
+
+
+def test_an_operation_without_a_scope_cannot_be_declared() -> None:
+    for options in ({}, {"scope": Scope.READ}):
+        routes: Any = Routes(tag="x", **options)
+        with pytest.raises(TypeError, match="does not declare which scope"):
+
+            @routes.delete("/x/", title=Message("x"), description=Message("x"))
+            async def removal() -> None: ...
