@@ -86,6 +86,7 @@ class Explanation(msgspec.Struct, kw_only=True):
     asset: str = ""
     rules: list[MatchedRule] = []
     needs: list[Need] = []
+    missing_scope: str | None = None  # that your token lacks to use your permission
     partial_permissions: list[dict[str, Any]] = []
 
 

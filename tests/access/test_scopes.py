@@ -163,7 +163,7 @@ async def test_creating_a_token_with_limits(context: MatrixContext) -> None:
     assert record["networks"] == ["10.1.2.3/32", "2001:db8::/32"]
     [listed] = [each for each in (await context.service.get(TOKENS, auth=auth)).json()["results"] if each["name"]]
     assert listed == {each: record[each] for each in record if each != "token"}
-    refused = [
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"scopes": ["fly"]}, "scopes"), ({"scopes": []}, "scopes"), ({"scopes": ["admin"]}, "scopes"),
         ({"assets": ["../x"]}, "assets"), ({"networks": ["example.org"]}, "networks"),
     ]  # fmt: skip
@@ -184,9 +184,10 @@ async def test_explain_says_whether_the_token_lacks_a_scope(context: MatrixConte
 
 
 def test_an_operation_without_a_scope_cannot_be_declared() -> None:
-    for options in ({}, {"scope": Scope.READ}):
-        routes: Any = Routes(tag="x", **options)
-        with pytest.raises(TypeError, match="does not declare which scope"):
+    async def removal() -> None: ...
 
-            @routes.delete("/x/", title=Message("x"), description=Message("x"))
-            async def removal() -> None: ...
+    make: Any = Routes
+    for options in ({}, {"scope": Scope.READ}):
+        declare = make(tag="x", **options).delete("/x/", title=Message("x"), description=Message("x"))
+        with pytest.raises(TypeError, match="does not declare which scope"):
+            declare(removal)

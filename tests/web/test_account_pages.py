@@ -151,6 +151,21 @@ async def test_token_is_shown_once_and_revoked(service: Service) -> None:
     assert refused.status_code == 401
 
 
+async def test_token_with_limits(service: Service) -> None:
+    _, user_id = await service.create_user()
+    client = await PageClient.logged_in(service, user_id)
+    fields = {"name": "Dashboard", "lifetime_days": "30", "scopes": "read", "networks": "127.0.0.0/8, 192.0.2.1"}
+    page = await client.submit(ACCOUNT, "create-token", {**fields, "networks": "here"})
+    assert page.status_code == 400
+    assert 'id="create-token-networks-error"' in page.text
+    page = await client.submit(ACCOUNT, "create-token", fields)
+    [token] = re.findall(r"fgt_\w{40}", page.text)
+    headers = {"Authorization": f"Token {token}"}
+    assert (await service.get("/api/v2/assets/", headers=headers)).status_code == 200
+    assert (await service.request("POST", "/api/v2/assets/", json={"name": "x"}, headers=headers)).status_code == 403
+    assert "read, 127.0.0.0/8, 192.0.2.1/32" in visible_text((await client.get(ACCOUNT)).text)
+
+
 async def test_reload_creates_no_second_token(service: Service) -> None:
     _, user_id = await service.create_user()
     client = await PageClient.logged_in(service, user_id)

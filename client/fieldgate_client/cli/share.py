@@ -226,6 +226,8 @@ def explain(session: Session) -> int:
         teams = ", ".join(each.name or "a team that you are not in" for each in rule.via)
         via = f" Through {teams}." if teams else ""
         output.print(clean_line(f"- {rule.message or rule.why or rule.rule}{via}{end}"))
+    if found.missing_scope:
+        output.print(f"Your token cannot use it: it lacks the scope {found.missing_scope}.")
     if found.needs:
         output.print("Any of these would be enough:")
         for need in found.needs:

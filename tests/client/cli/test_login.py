@@ -57,6 +57,18 @@ def test_login_with_a_password(run: RunClient, demo_server: DemoServer, config: 
     assert run("fetch", "account/tokens/", "--server", "one", "--out", "-").code == 0
 
 
+def test_login_with_scopes(run: RunClient, demo_server: DemoServer, type_in: TypeIn) -> None:
+    assert run("login", demo_server.url, "--scopes", "read").code == 2
+    type_in(f"{demo_server.password}\n")
+    refused = run("login", demo_server.url, "--username", "demo", "--scopes", "fly")
+    assert (refused.code, "scopes" in refused.err) == (4, True)
+    type_in(f"{demo_server.password}\n")
+    assert run("login", demo_server.url, "--username", "demo", "--scopes", "read, imports").code == 0
+    assert run("fetch", "assets/", "--out", "-").code == 0
+    done = run("fetch", "account/tokens/", "--out", "-")
+    assert (done.code, "scope account" in done.err) == (3, True)
+
+
 def test_refused_credentials_are_not_stored(
     run: RunClient, demo_server: DemoServer, config: Path, type_in: TypeIn
 ) -> None:
