@@ -1,11 +1,12 @@
 """The assets that a team can use, and what people gain by joining it."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 import msgspec
-from sqlalchemy import Select, and_, not_, select
+from sqlalchemy import ColumnElement, Select, and_, func, not_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import users
@@ -53,6 +54,16 @@ class TeamAssets:
         count, uids = await self._uids(caller, team_id, page)
         return count, await self._store.change(uids, held, is_dry_run=True)
 
+    async def counts(self, caller: User, team_ids: Collection[int]) -> Mapping[int, int]:
+        """Return how many assets teams can use and a caller can see."""
+        query = select(assignments.c.user_id, func.count(assets.c.id.distinct())).where(
+            _is_granted(team_ids), is_live()
+        )
+        query = query.join_from(assignments, assets, assignments.c.asset_id.in_((assets.c.id, assets.c.parent_id)))
+        async with self._database.read_transaction() as connection:
+            found = await connection.execute(only_listed(query, caller).group_by(assignments.c.user_id))
+            return Counter({row.user_id: row.number for row in found})
+
     async def gained(self, caller: User, team_id: int, people: Mapping[int, str]) -> list[TeamAsset]:
         """Return what people have only through a team, or would have, on assets that a caller can see.
 
@@ -77,12 +88,12 @@ class TeamAssets:
 
 async def log_deleted_teams(connection: AsyncConnection, by: Caller, team_ids: Collection[int]) -> None:
     """Add an entry to the log for each asset and team that is deleted next. Locks the teams: they get no more."""
-    is_deleted = users.c.id.in_(team_ids)
-    await connection.execute(select(users.c.id).where(is_deleted).order_by(users.c.id).with_for_update())
+    locked = select(users.c.id).where(users.c.id.in_(team_ids)).order_by(users.c.id)
+    await connection.execute(locked.with_for_update())
     asset, team = (assets.c.uid, assets.c.name, assets.c.owner_id), (users.c.id, users.c.uid, users.c.username)
-    joined = select(*asset, *team, assignments.c.permission).join_from(assignments, assets).join(users, is_deleted)
-    is_held = and_(assignments.c.user_id == users.c.id, not_(assignments.c.is_denied), has_not_ended())
-    rows = await connection.execute(joined.where(is_held).order_by(assets.c.id, users.c.id, assignments.c.permission))
+    joined = select(*asset, *team, assignments.c.permission).join_from(assignments, assets)
+    held = joined.join(users, users.c.id == assignments.c.user_id).where(_is_granted(team_ids))
+    rows = await connection.execute(held.order_by(assets.c.id, users.c.id, assignments.c.permission))
     entries = []
     for key, group in groupby(rows, lambda row: row[:6]):
         removed = [Effect(row.permission, EffectKind.REMOVED, EffectReason.ASKED) for row in group]
@@ -116,11 +127,13 @@ def _compare(loaded: Iterable[AssetGrants], caller: User, team_id: int, people: 
 
 def _select_assets(caller: User, team_id: int) -> Select[Any]:
     """Assets on which the team has permissions, or on their collections."""
-    granted = select(assignments.c.asset_id).where(
-        assignments.c.user_id == team_id, not_(assignments.c.is_denied), has_not_ended()
-    )
+    granted = select(assignments.c.asset_id).where(_is_granted([team_id]))
     is_shared = assets.c.id.in_(granted) | assets.c.parent_id.in_(granted)
     return only_listed(select(assets.c.uid).where(is_shared, is_live()), caller)
+
+
+def _is_granted(team_ids: Collection[int]) -> ColumnElement[bool]:
+    return and_(assignments.c.user_id.in_(team_ids), not_(assignments.c.is_denied), has_not_ended())
 
 
 def _state(scope: AssignmentScope, user_id: int, *team_ids: int) -> PermissionState:

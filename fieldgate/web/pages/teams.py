@@ -45,12 +45,6 @@ def _group_gains(records: Iterable[Mapping[str, Any]]) -> list[TeamGain]:
     return [TeamGain(*key, count) for key, count in counts.items()]
 
 
-async def load_team_list(page: Page, api: InternalAPI) -> dict[str, Any]:
-    uids = [each["uid"] for each in page.record["results"]]
-    listed = {uid: await api.find(f"{team_path(uid)}assets/", {"limit": 1}) for uid in uids}
-    return {"form_counts": {uid: found["count"] if found else 0 for uid, found in listed.items()}}
-
-
 async def load_team(page: Page, api: InternalAPI) -> dict[str, Any]:
     form, path = page.form, team_path(page.record["uid"])
     added = form.values.get("added") if form is not None else None
@@ -150,7 +144,7 @@ def _path(form: SubmittedForm) -> str:
 
 
 PAGES: dict[str, PageView] = {
-    "team_list": PageView("teams/list.html", load_team_list),
+    "team_list": PageView("teams/list.html"),
     "team_detail": PageView("teams/detail.html", load_team),
     "member_list": PageView("teams/members.html", load_part),
     "member_detail": PageView("teams/member.html", load_member),

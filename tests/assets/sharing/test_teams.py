@@ -111,6 +111,21 @@ async def test_table_with_teams_of_the_same_name(team: SharingTeam) -> None:
     )
 
 
+async def test_list_of_teams_counts_their_assets(team: SharingTeam) -> None:
+    """Those that the caller can see, each once, also those of a shared collection."""
+    collection = await team.create_asset("collection")
+    inside, alone = await team.create_asset(parent=collection), await team.create_asset()
+    wash, _ = await create_team(team, "owner", "ann"), await create_team(team, "owner", "ann", name="Empty")
+    for uid, permission in ((collection, "view_asset"), (inside, "change_asset"), (alone, "view_submissions")):
+        await share(team, uid, wash, permission)
+    await team.request_assignments(alone, "owner", "DELETE", "bulk/", json={"username": "ann"})
+    for by, counts in (("owner", [0, 3]), ("ann", [0, 2]), ("boss", [0, 3])):
+        listed = (await team.request(by, "GET", TEAMS)).json()["results"]
+        assert [each["asset_count"] for each in listed] == counts, by
+        one = (await team.request(by, "GET", f"{TEAMS}{wash}/")).json()
+        assert one["asset_count"] == (await team.request(by, "GET", f"{TEAMS}{wash}/assets/")).json()["count"]
+
+
 async def test_explanation_names_the_team(team: SharingTeam) -> None:
     uid, wash = await team.create_asset(), await create_team(team, "owner", "ann")
     await share(team, uid, wash, "view_asset")

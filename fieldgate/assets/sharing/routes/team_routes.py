@@ -41,6 +41,7 @@ class TeamRecord(msgspec.Struct, frozen=True, kw_only=True):
     description: Annotated[str, Meta(description="What the team is for.")]
     role: Annotated[Role | None, Meta(description="Your role in the team; null for superusers who are not in it.")]
     member_count: Annotated[int, Meta(description="Number of members.")]
+    asset_count: Annotated[int, Meta(description="Number of assets that the team can use and you can see.")]
     members: Annotated[Link, Meta(description="URL of the list of members.")]
     assets: Annotated[Link, Meta(description="URL of the list of assets that the team can use.")]
     date_created: Annotated[datetime, Meta(description="When the team was created.")]
@@ -109,9 +110,9 @@ class RoleChange(msgspec.Struct, frozen=True):
     title=Message("Teams"),
     description=Message("The teams that you are in, by name; for superusers all teams."),
 )
-async def team_list(page: PageRequest, user: User, teams: TeamStore) -> ListResult[TeamRecord]:
+async def team_list(page: PageRequest, user: User, teams: TeamStore, assets: TeamAssets) -> ListResult[TeamRecord]:
     found = await teams.page(user, page)
-    return ListResult(found.total, [_team_record(row) for row in found.rows])
+    return ListResult(found.total, await _team_records(user, found.rows, assets))
 
 
 @routes.post(
@@ -122,11 +123,12 @@ async def team_list(page: PageRequest, user: User, teams: TeamStore) -> ListResu
     error_statuses=(403, 409),
     scope=Scope.SHARING,
 )
-async def team_creation(user: User, body: NewTeam, settings: Settings, teams: TeamStore) -> Created:
+async def team_creation(user: User, body: NewTeam, settings: Settings, teams: TeamStore, assets: TeamAssets) -> Created:
     if not (settings.teams_by_users or user.is_superuser):
         raise Forbidden(Message("Only superusers can create teams here. Ask one of them."))
     uid = await teams.create(user, body.name, body.description)
-    return Created(_team_record(await teams.find(user, uid)), Link(team_path(uid)))
+    [record] = await _team_records(user, [await teams.find(user, uid)], assets)
+    return Created(record, record.url)
 
 
 @routes.get(
@@ -135,8 +137,8 @@ async def team_creation(user: User, body: NewTeam, settings: Settings, teams: Te
     title=Message("Team"),
     description=Message("One team that you are in."),
 )
-async def team_detail(uid: str, user: User, teams: TeamStore) -> TeamRecord:
-    return _team_record(await teams.find(user, uid))
+async def team_detail(uid: str, user: User, teams: TeamStore, assets: TeamAssets) -> TeamRecord:
+    return (await _team_records(user, [await teams.find(user, uid)], assets))[0]
 
 
 @routes.patch(
@@ -147,9 +149,9 @@ async def team_detail(uid: str, user: User, teams: TeamStore) -> TeamRecord:
     error_statuses=(403,),
     scope=Scope.SHARING,
 )
-async def team_change(uid: str, user: User, body: TeamChanges, teams: TeamStore) -> TeamRecord:
+async def team_change(uid: str, user: User, body: TeamChanges, teams: TeamStore, assets: TeamAssets) -> TeamRecord:
     await teams.change(user, uid, body.name, body.description)
-    return _team_record(await teams.find(user, uid))
+    return (await _team_records(user, [await teams.find(user, uid)], assets))[0]
 
 
 @routes.delete(
@@ -302,7 +304,12 @@ def _user_links(people: Iterable[Row[Any]]) -> list[Link]:
     return [Link(user_path(row.username)) for row in people]
 
 
-def _team_record(row: Row[Any]) -> TeamRecord:
+async def _team_records(user: User, rows: Sequence[Row[Any]], assets: TeamAssets) -> list[TeamRecord]:
+    counts = await assets.counts(user, [row.id for row in rows])
+    return [_team_record(row, counts[row.id]) for row in rows]
+
+
+def _team_record(row: Row[Any], asset_count: int) -> TeamRecord:
     path = team_path(row.uid)
     return TeamRecord(
         url=Link(path),
@@ -311,6 +318,7 @@ def _team_record(row: Row[Any]) -> TeamRecord:
         description=row.description,
         role=row.role,
         member_count=row.member_count,
+        asset_count=asset_count,
         members=Link(f"{path}members/"),
         assets=Link(f"{path}assets/"),
         date_created=row.created_at,
