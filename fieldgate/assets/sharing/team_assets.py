@@ -56,10 +56,9 @@ class TeamAssets:
 
     async def counts(self, caller: User, team_ids: Collection[int]) -> Mapping[int, int]:
         """Return how many assets teams can use and a caller can see."""
-        query = select(assignments.c.user_id, func.count(assets.c.id.distinct())).where(
-            _is_granted(team_ids), is_live()
-        )
-        query = query.join_from(assignments, assets, assignments.c.asset_id.in_((assets.c.id, assets.c.parent_id)))
+        is_on_asset = assignments.c.asset_id.in_((assets.c.id, assets.c.parent_id))
+        query = select(assignments.c.user_id, func.count(assets.c.id.distinct()).label("number"))
+        query = query.join_from(assignments, assets, is_on_asset).where(_is_granted(team_ids), is_live())
         async with self._database.read_transaction() as connection:
             found = await connection.execute(only_listed(query, caller).group_by(assignments.c.user_id))
             return Counter({row.user_id: row.number for row in found})
