@@ -3,6 +3,7 @@
 import re
 from functools import cache
 from pathlib import Path
+from posixpath import normpath
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -60,7 +61,12 @@ def _with_links(tokens: "list[Token]") -> "list[Token]":
             if found:
                 token.attrSet("href", f"../{found[1]}/{found[2] or ''}")
         if token.type == "link_close" and not is_link:
-            token.type, token.tag, token.nesting, token.content = "text", "", 0, f" (docs/{href.partition('#')[0]})"
+            token.type, token.tag, token.nesting, token.content = (
+                "text",
+                "",
+                0,
+                f" ({normpath('docs/' + href.partition('#')[0])})",
+            )
         if token.type == "image" or (token.type == "link_open" and not is_link):
             continue
         kept.append(token)

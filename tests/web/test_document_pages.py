@@ -38,4 +38,5 @@ async def test_other_documents_are_not_pages(service: Service) -> None:
         assert page.status_code == 404
         assert "Only the guide and the recipes are here." in page.text or "%" in name
     guide = (await service.get("/docs/guide/", headers={"Accept": "text/html"})).text
-    assert "see Operations (docs/operations.md)" in guide, "where it is"
+    for named in ("see Operations (docs/operations.md)", "README (client/README.md)"):
+        assert named in guide, "where it is"

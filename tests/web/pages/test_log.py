@@ -1,7 +1,9 @@
 """Pages of the log: sentences, filters, and what people without rights see."""
 
+import re
 from collections.abc import AsyncIterator
 from html import unescape
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from tests.accounts.logged_world import LoggedWorld
 from tests.conftest import StartService
 
 HTML = "text/html"
+GUIDE = Path(__file__).parents[3] / "docs" / "guide.md"
 
 
 @pytest.fixture
@@ -102,6 +105,13 @@ async def test_log_page_with_filters(logged: LoggedWorld) -> None:
     assert 'name="action" value="update-name"' in filtered
     assert 'value="amina"' in filtered
     assert 'value="2020-01-01"' in filtered
+
+
+async def test_guide_has_all_actions(logged: LoggedWorld) -> None:
+    section = GUIDE.read_text().split("### The log")[1].split("\n## ")[0]
+    offered = re.findall(r'<option value="([\w-]+)"></option>', await page(logged, "/api/v2/audit-logs/", "root"))
+    assert len(offered) > 30
+    assert [each for each in offered if f"`{each}`" not in section] == []
 
 
 async def test_quotes_in_filters_are_text(logged: LoggedWorld) -> None:
