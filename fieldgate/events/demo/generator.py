@@ -15,15 +15,17 @@ from babel.dates import format_skeleton
 from fieldgate.events.demo.profiles import (
     APPEAL_TYPE_CHOICES,
     COUNTRY_COUNT_CHOICES,
-    DISASTER_PROFILES,
+    DEMO,
+    LANGUAGE_CODES,
     SEVERITY_CHOICES,
     VISIBILITY_CHOICES,
     DemoCountry,
+    TextByLanguage,
     demo_countries,
     joined_names,
+    text_tuple,
     weighted,
 )
-from fieldgate.events.demo.texts import LANGUAGE_CODES, TEXTS, TextByLanguage, text_tuple
 from fieldgate.events.model import (
     Appeal,
     District,
@@ -73,7 +75,7 @@ class _EventGenerator:
         self.chance = random.random
         self._countries = demo_countries(reference_data)
         self._country_choices = weighted({country: country.weight for country in self._countries.values()})
-        profiles = {id_: profile for id_, profile in DISASTER_PROFILES.items() if id_ in reference_data.types}
+        profiles = {id_: profile for id_, profile in DEMO.disasters.items() if id_ in reference_data.types}
         self._type_choices = weighted({id_: profile.weight for id_, profile in profiles.items()})
         self._type_names = {
             id_: text_tuple(reference_data.type_records.name(Language(code), id_) for code in LANGUAGE_CODES)
@@ -153,23 +155,21 @@ class _EventGenerator:
     def _name(self, place_names: TextByLanguage, dtype: int, start: datetime) -> LocalizedText:
         parts = (
             place_names,
-            TEXTS.colon,
+            DEMO.colon,
             self._type_names[dtype],
-            TEXTS.comma,
+            DEMO.comma,
             self._month_names[start.year, start.month],
         )
         return {code: "".join(part[index] for part in parts) for index, code in enumerate(LANGUAGE_CODES)}
 
     def _summary(self, place_names: TextByLanguage, dtype: int, language_index: int, people: int) -> LocalizedText:
-        affected = self._pick(TEXTS.affected_sentences)
+        affected = self._pick(DEMO.affected_sentences)
         response = (
-            self._pick(TEXTS.response_sentences[DISASTER_PROFILES[dtype].response_kind])
-            if self.chance() < 0.5
-            else None
+            self._pick(DEMO.response_sentences[DEMO.disasters[dtype].response_kind]) if self.chance() < 0.5 else None
         )
         summary: LocalizedText = {}
         for index in range(len(LANGUAGE_CODES)) if self.chance() < 0.1 else (language_index,):
-            count = f"{people:,}".replace(",", TEXTS.thousands_separator[index])
+            count = f"{people:,}".replace(",", DEMO.thousands_separator[index])
             sentence = affected[index].format(place=escape(place_names[index], quote=False), people=count)
             text = sentence if response is None else f"{sentence} {response[index]}"
             summary[LANGUAGE_CODES[index]] = f"<p>{text}</p>"
@@ -177,7 +177,7 @@ class _EventGenerator:
 
     def _glide(self, dtype: int, year: int, country: DemoCountry) -> str:
         self._glide_counts[year] += 1
-        return f"{DISASTER_PROFILES[dtype].glide_code}-{year}-{self._glide_counts[year] % 1_000_000:06}-{country.iso3}"
+        return f"{DEMO.disasters[dtype].glide_code}-{year}-{self._glide_counts[year] % 1_000_000:06}-{country.iso3}"
 
     def _parent(self, id_: int, country: DemoCountry, dtype: int) -> int | None:
         """Sometimes an event is merged into an earlier one."""
@@ -192,7 +192,7 @@ class _EventGenerator:
             return "New field report"
         if has_appeals:
             return "Appeal admin"
-        return "WHO scraper" if DISASTER_PROFILES[dtype].response_kind == "health" else "GDACs scraper"
+        return "WHO scraper" if DEMO.disasters[dtype].response_kind == "health" else "GDACs scraper"
 
     def _appeals(self, facts: _EventFacts) -> tuple[Appeal, ...]:
         return tuple([self._appeal(facts) for _ in range(1 if self.chance() < 0.9 else 2)])
@@ -249,7 +249,7 @@ class _EventGenerator:
 
     def _casualties(self, dtype: int, people: int) -> dict[str, Any]:
         dead = int(people * 0.004 * self.chance())
-        if DISASTER_PROFILES[dtype].response_kind == "health":
+        if DEMO.disasters[dtype].response_kind == "health":
             cases = people // 4
             return {
                 "epi_cases": cases,
@@ -265,8 +265,8 @@ class _EventGenerator:
         }
 
     def _contact(self) -> Person:
-        first, last = self._pick(TEXTS.first_names), self._pick(TEXTS.last_names)
-        ctype, title = self._pick(TEXTS.contact_roles)
+        first, last = self._pick(DEMO.first_names), self._pick(DEMO.last_names)
+        ctype, title = self._pick(DEMO.contact_roles)
         email = f"{first}.{last}@example.org".lower().replace("é", "e").replace("á", "a")
         return Person(id=self._next_id("person"), ctype=ctype, name=f"{first} {last}", title=title, email=email)
 
@@ -280,8 +280,8 @@ class _EventGenerator:
         if chance() < 0.3:
             fields["contacts"] = (self._contact(),)
         if chance() < 0.3:
-            count = 1 + int(len(TEXTS.districts) * chance())
-            districts = list(enumerate(TEXTS.districts, start=1))[:count]
+            count = 1 + int(len(DEMO.districts) * chance())
+            districts = list(enumerate(DEMO.districts, start=1))[:count]
             fields["districts"] = tuple(
                 [
                     District(id=country.id * 10 + index, name=name, code=f"{country.iso3}{index:02}")
@@ -290,10 +290,10 @@ class _EventGenerator:
             )
         if chance() < 0.2:
             figure = f"{100 + int(900 * chance())}"
-            deck: LocalizedText = dict(zip(LANGUAGE_CODES, TEXTS.volunteers_label, strict=True))
+            deck: LocalizedText = dict(zip(LANGUAGE_CODES, DEMO.volunteers_label, strict=True))
             fields["key_figures"] = (KeyFigure(id=self._next_id("figure"), number=figure, deck=deck, source="Demo"),)
         if chance() < 0.2:
-            title: LocalizedText = dict(zip(LANGUAGE_CODES, TEXTS.map_title, strict=True))
+            title: LocalizedText = dict(zip(LANGUAGE_CODES, DEMO.map_title, strict=True))
             url = f"https://example.org/maps/{facts.id}"
             fields["links"] = (EventLink(id=self._next_id("link"), url=url, title=title),)
         if chance() < 0.2:

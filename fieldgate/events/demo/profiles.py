@@ -1,55 +1,57 @@
-"""Countries and disaster types of the demo data, and how often each severity, visibility and kind of appeal is."""
+"""The data of demo events: texts, countries and disaster types, and how often each of them is.
 
-from collections.abc import Mapping, Sequence
+Most of it is in `demo.json`. Texts are lists in the order of `LANGUAGE_CODES`. Names of countries and disaster types
+stand before a colon, so that no language needs to inflect them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from fieldgate.events.demo.texts import LANGUAGE_CODES, TEXTS, TextByLanguage, text_tuple
+import msgspec
+
 from fieldgate.events.model import Visibility
-from fieldgate.i18n.languages import Language
+from fieldgate.i18n.languages import Language, LanguageCode
 from fieldgate.reference.reference_data import Country, ReferenceData
 
+LANGUAGE_CODES: tuple[LanguageCode, ...] = ("en", "fr", "ar", "es")
+TextByLanguage = tuple[str, str, str, str]
+REGION_WEIGHTS = {0: 3, 1: 3, 2: 3, 3: 1, 4: 2}  # weight of a country, by its region
 
-class DisasterProfile(NamedTuple):
+
+class DisasterProfile(msgspec.Struct, frozen=True):
     """How often a disaster type occurs, and what its events are about."""
 
     weight: int
-    response_kind: str  # a key of `response_sentences` in `texts.json`
+    response_kind: str  # a key of `response_sentences`
     glide_code: str
 
 
-DISASTER_PROFILES = {
-    1: DisasterProfile(120, "health", "EP"),
-    2: DisasterProfile(60, "ground", "EQ"),
-    4: DisasterProfile(90, "water", "TC"),
-    5: DisasterProfile(70, "people", "OT"),
-    6: DisasterProfile(15, "people", "CE"),
-    7: DisasterProfile(40, "people", "OT"),
-    8: DisasterProfile(12, "ground", "VO"),
-    11: DisasterProfile(2, "water", "TS"),
-    12: DisasterProfile(280, "water", "FL"),
-    13: DisasterProfile(20, "other", "OT"),
-    14: DisasterProfile(18, "other", "CW"),
-    15: DisasterProfile(50, "other", "FR"),
-    19: DisasterProfile(12, "other", "HT"),
-    20: DisasterProfile(45, "hunger", "DR"),
-    21: DisasterProfile(45, "hunger", "OT"),
-    23: DisasterProfile(15, "water", "SS"),
-    24: DisasterProfile(30, "ground", "LS"),
-    27: DisasterProfile(45, "water", "FF"),
-    54: DisasterProfile(12, "other", "AC"),
-    57: DisasterProfile(3, "other", "AC"),
-    62: DisasterProfile(6, "hunger", "IN"),
-    66: DisasterProfile(3, "health", "EP"),
-    67: DisasterProfile(1, "other", "AC"),
-    68: DisasterProfile(6, "other", "AC"),
-}
+class DemoData(msgspec.Struct, frozen=True):
+    colon: TextByLanguage
+    comma: TextByLanguage
+    and_others: TextByLanguage
+    thousands_separator: TextByLanguage
+    affected_sentences: tuple[TextByLanguage, ...]
+    response_sentences: dict[str, tuple[TextByLanguage, ...]]
+    volunteers_label: TextByLanguage
+    map_title: TextByLanguage
+    first_names: tuple[str, ...]  # of fictitious persons, as the last names
+    last_names: tuple[str, ...]
+    contact_roles: tuple[tuple[str, str], ...]  # kind of contact, title
+    districts: tuple[str, ...]
+    disasters: dict[int, DisasterProfile]  # by the id of the type
+    # ISO3 codes of countries with more disasters than others, and of countries by language; the others are in English.
+    prone_countries: frozenset[str]
+    countries_by_language: dict[LanguageCode, frozenset[str]]
 
-# ISO3 codes of countries with more disasters than others, and of countries by language; the others are in English.
-DISASTER_PRONE_COUNTRIES = "AFG BGD COD COL ETH HTI IDN IND KEN MDG MOZ NPL PAK PHL SDN SOM SSD VNM YEM"
-REGION_WEIGHTS = {0: 3, 1: 3, 2: 3, 3: 1, 4: 2}  # weight of a country, by its region
-FRENCH_SPEAKING = "BDI BEN BFA CAF CIV CMR COD COG COM DJI FRA GAB GIN HTI MCO MDG MLI NER SEN TCD TGO"
-SPANISH_SPEAKING = "ARG BOL CHL COL CRI CUB DOM ECU ESP GNQ GTM HND MEX NIC PAN PER PRY SLV URY VEN"
-ARABIC_SPEAKING = "ARE BHR DZA EGY IRQ JOR KWT LBN LBY MAR MRT OMN PSE QAT SAU SDN SYR TUN YEM"
+
+DEMO = msgspec.json.decode((Path(__file__).parent / "demo.json").read_bytes(), type=DemoData)
+
+
+def text_tuple(texts: Iterable[str]) -> TextByLanguage:
+    en, fr, ar, es = texts
+    return en, fr, ar, es
 
 
 def weighted(weights: Mapping[Any, int]) -> Sequence[Any]:
@@ -63,9 +65,6 @@ VISIBILITY_CHOICES = weighted(
     {Visibility.PUBLIC: 980, Visibility.MOVEMENT: 12, Visibility.SOCIETIES: 5, Visibility.SECRETARIAT: 3}
 )
 APPEAL_TYPE_CHOICES = weighted({0: 76, 1: 17, 3: 5, 2: 2})
-
-
-COUNTRIES_BY_LANGUAGE = (FRENCH_SPEAKING, ARABIC_SPEAKING, SPANISH_SPEAKING)  # in the order of `LANGUAGE_CODES`
 
 
 class DemoCountry(NamedTuple):
@@ -91,8 +90,7 @@ def demo_countries(reference_data: ReferenceData) -> dict[int, DemoCountry]:
             names=text_tuple(
                 reference_data.country_records.name(Language(code), country.id) for code in LANGUAGE_CODES
             ),
-            weight=REGION_WEIGHTS.get(country.region or 0, 1)
-            * (4 if (country.iso3 or "") in DISASTER_PRONE_COUNTRIES else 1),
+            weight=REGION_WEIGHTS.get(country.region or 0, 1) * (4 if country.iso3 in DEMO.prone_countries else 1),
             neighbour_ids=tuple(
                 other.id for other in eligible if other.region == country.region and other is not country
             ),
@@ -108,7 +106,8 @@ def _is_eligible(country: Country) -> bool:
 
 def _language_index(iso3: str) -> int:
     """The index in `LANGUAGE_CODES` of the language events of the country are written in."""
-    return next((index for index, codes in enumerate(COUNTRIES_BY_LANGUAGE, start=1) if iso3 in codes), 0)
+    spoken = DEMO.countries_by_language
+    return next((LANGUAGE_CODES.index(code) for code, codes in spoken.items() if iso3 in codes), 0)
 
 
 def joined_names(countries: Sequence[DemoCountry]) -> TextByLanguage:
@@ -117,8 +116,8 @@ def joined_names(countries: Sequence[DemoCountry]) -> TextByLanguage:
         return countries[0].names
     both = (
         first + comma + second
-        for first, comma, second in zip(countries[0].names, TEXTS.comma, countries[1].names, strict=True)
+        for first, comma, second in zip(countries[0].names, DEMO.comma, countries[1].names, strict=True)
     )
     if len(countries) == 2:
         return text_tuple(both)
-    return text_tuple(two + others for two, others in zip(both, TEXTS.and_others, strict=True))
+    return text_tuple(two + others for two, others in zip(both, DEMO.and_others, strict=True))

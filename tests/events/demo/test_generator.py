@@ -8,8 +8,7 @@ from fieldgate.db import Database
 from fieldgate.db.data_versions import DataVersions
 from fieldgate.db.schema import upgrade
 from fieldgate.events.demo.generator import END, START, demo_events
-from fieldgate.events.demo.profiles import DISASTER_PROFILES
-from fieldgate.events.demo.texts import LANGUAGE_CODES
+from fieldgate.events.demo.profiles import DEMO, LANGUAGE_CODES
 from fieldgate.events.model import Event, pack, unpack
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData
@@ -53,7 +52,7 @@ def test_every_event_is_valid(demo: list[Event], reference_data: ReferenceData) 
         assert 1 <= len(set(event.countries)) == len(event.countries) <= 4
         assert len({country.region for country in countries}) == 1, "neighbours"
         if event.glide:
-            kind, year = DISASTER_PROFILES[event.dtype or 0].glide_code, event.disaster_start_date.year
+            kind, year = DEMO.disasters[event.dtype or 0].glide_code, event.disaster_start_date.year
             assert re.fullmatch(rf"{kind}-{year}-\d{{6}}-{countries[0].iso3}", event.glide)
         for report in event.field_reports:
             assert report.created_at >= event.created_at
