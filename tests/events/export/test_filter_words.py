@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from fieldgate.events.export.filter_words import ascii_file_name, file_name, filter_title
+from fieldgate.events.export.file_context import ascii_file_name, file_name, filter_title
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
