@@ -1,6 +1,6 @@
 """Sums up events from the index: bitmaps give the counts, columns of figures the sums."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from pyroaring import BitMap
@@ -28,7 +28,6 @@ from fieldgate.reference.regions import REGIONS
 MAX_FILLED_PERIODS = 200  # with more, only periods with events are listed
 
 Entry = TypeVar("Entry", bound=SummaryFigures)
-Key = TypeVar("Key")
 
 
 def summarize(context: FilterContext, selection: BitMap, queries: EntryQueries, language: Language) -> EventSummary:
@@ -107,47 +106,40 @@ class _Summarizer:
         )
 
     def regions(self) -> list[RegionSummary]:
-        sets = self._context.region_sets
-        return [
-            RegionSummary(
-                **self.figures(events),
-                id=region.id,
-                name=translate(region.name, self._language),
-                query=self._queries.region(region.id),
-            )
-            for region, events in self._selected((region, sets[region.id]) for region in REGIONS)
-        ]
+        names = {region.id: translate(region.name, self._language) for region in REGIONS}
+        return self._entries(RegionSummary, names, self._context.region_sets.__getitem__, self._queries.region)
 
     def types(self) -> list[DisasterTypeSummary]:
-        by_name = self._reference_data.type_records.by_name(self._language)
-        return _most_events_first(
-            DisasterTypeSummary(
-                **self.figures(events),
-                id=id_,
-                name=self._reference_data.type_records.name(self._language, id_),
-                query=self._queries.disaster_type(id_),
-            )
-            for id_, events in self._selected((id_, self._with(DISASTER_TYPE, id_)) for id_ in by_name)
+        records = self._reference_data.type_records
+        names = {id_: records.name(self._language, id_) for id_ in records.by_name(self._language)}
+        entries = self._entries(
+            DisasterTypeSummary, names, lambda id_: self._with(DISASTER_TYPE, id_), self._queries.disaster_type
         )
+        return _most_events_first(entries)
 
     def severities(self) -> list[SeveritySummary]:
-        levels = range(len(SEVERITY_NAMES))
+        names = {level: translate(name, self._language) for level, name in enumerate(SEVERITY_NAMES)}
+        return self._entries(SeveritySummary, names, lambda level: self._with(SEVERITY, level), self._queries.severity)
+
+    def _entries(
+        self,
+        kind: Callable[..., Entry],
+        names: Mapping[int, str],
+        events_of: Callable[[int], BitMap],
+        query_of: Callable[[int], str | None],
+    ) -> list[Entry]:
+        """An entry for each id that has any of the selected events, in the order of `names`."""
         return [
-            SeveritySummary(
-                **self.figures(events),
-                id=id_,
-                name=translate(SEVERITY_NAMES[id_], self._language),
-                query=self._queries.severity(id_),
-            )
-            for id_, events in self._selected((id_, self._with(SEVERITY, id_)) for id_ in levels)
+            kind(**self.figures(events), id=id_, name=names[id_], query=query_of(id_))
+            for id_, events in self._selected((id_, events_of(id_)) for id_ in names)
         ]
 
     def _with(self, facet: Facet, value: int) -> BitMap:
         return self._index.with_any_facet(facet.word(value))
 
-    def _selected(self, groups: Iterable[tuple[Key, BitMap]]) -> Iterator[tuple[Key, BitMap]]:
+    def _selected(self, groups: Iterable[tuple[int, BitMap]]) -> Iterator[tuple[int, BitMap]]:
         """The groups that have any of the selected events."""
-        return ((key, events) for key, events in groups if self._selection.intersect(events))
+        return ((id_, events) for id_, events in groups if self._selection.intersect(events))
 
 
 def _most_events_first(entries: Iterable[Entry]) -> list[Entry]:
