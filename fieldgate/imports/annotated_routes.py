@@ -1,6 +1,6 @@
 """`/api/v2/imports/{uid}/annotated.xlsx`: the imported file with its problems marked, to correct it."""
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,7 @@ from fieldgate.assets.workbook_downloads import MEDIA_TYPES, XLSX_SUFFIX
 from fieldgate.errors import Header, NotFound
 from fieldgate.http.operations import Routes
 from fieldgate.http.response.attachment import attachment
-from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response
+from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response, in_chunks
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import Caller, Scope
@@ -48,8 +48,6 @@ def issue_comments(messages: Mapping[str, Any], language: Language) -> list[Issu
 NOTHING_TO_MARK = Message("This import has no problems or warnings to mark.")
 
 MARKED = "-marked"  # at the end of the file name, so that people can tell it from their own file
-
-_CHUNK_BYTES = 256 * 1024
 
 
 @routes.raw(
@@ -89,10 +87,4 @@ async def import_annotated_workbook(
         API_CSP,
         PRIVATE_NO_CACHE,
     ]
-    # A stream is not compressed. Workbooks are compressed already.
-    return Response(200, headers, stream=_chunks(marked))
-
-
-async def _chunks(data: bytes) -> AsyncGenerator[bytes, None]:
-    for start in range(0, len(data), _CHUNK_BYTES):
-        yield data[start : start + _CHUNK_BYTES]
+    return Response(200, headers, stream=in_chunks(marked))

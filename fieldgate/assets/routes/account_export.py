@@ -20,13 +20,13 @@ from fieldgate.db import Database, Snapshot, Timestamp, snapshot
 from fieldgate.db.log import log
 from fieldgate.errors import NotFound
 from fieldgate.http.response.attachment import safe_name
+from fieldgate.http.response.responses import CHUNK_BYTES
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 from fieldgate.overload import Slots, run_in_thread
 
 MAX_EXPORTS = 2  # in one process; a user has one at a time
 MAX_BYTES_IN_MEMORY = 1024 * 1024  # then the file is on disk
-CHUNK_BYTES = 256 * 1024
 TOO_MANY_EXPORTS = Message("Too many exports are running. Please try again in a minute.")
 RETRY_SECONDS = 60
 

@@ -1,7 +1,7 @@
 """The newest or deployed version of a form as a file: a workbook, or an XForm."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Hashable
+from collections.abc import Hashable
 from functools import partial
 from typing import Any
 
@@ -16,12 +16,10 @@ from fieldgate.assets.workbook_downloads import MEDIA_TYPES, WorkbookFile, Workb
 from fieldgate.errors import Header, NotFound
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.response.attachment import attachment
-from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response, etag_matches, make_etag
+from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response, etag_matches, in_chunks, make_etag
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
 from fieldgate.overload import caller_key
-
-_CHUNK_BYTES = 256 * 1024
 
 
 class FormFiles:
@@ -57,8 +55,7 @@ class FormFiles:
             API_CSP,
             PRIVATE_NO_CACHE,
         ]
-        # A stream is not compressed. Workbooks are compressed already.
-        return Response(200, sent, stream=_chunks(workbook.data))
+        return Response(200, sent, stream=in_chunks(workbook.data))
 
     async def load_newest(self, asset_id: int, asset_type: str, suffix: str, holder: Hashable) -> WorkbookFile | None:
         """The workbook of the newest version; None if the asset was deleted. Does not check permissions."""
@@ -81,8 +78,3 @@ class FormFiles:
     async def _load_upload(self, file_id: int | None, suffix: str) -> WorkbookFile | None:
         file = None if file_id is None else await self._store.get_file(file_id)
         return None if file is None else await asyncio.to_thread(as_workbook, bytes(file.data), suffix)
-
-
-async def _chunks(data: bytes) -> AsyncGenerator[bytes, None]:
-    for start in range(0, len(data), _CHUNK_BYTES):
-        yield data[start : start + _CHUNK_BYTES]

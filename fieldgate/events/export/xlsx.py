@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple
 from fieldgate.events.csv_rows import COLUMNS, HXL_HASHTAGS, REPORT_FIGURES
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.http.response.csv_safe import decode_csv
+from fieldgate.http.response.responses import CHUNK_BYTES
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.overload import run_in_thread
 
-CHUNK_BYTES = 256 * 1024
 MAX_SHEET_ROWS = 1_048_576  # Excel's limit for one sheet, with the header
 # Dates in Excel are numbers of days. It has none before March 1900, the end of a leap day that did not exist.
 DAY_0, ONE_DAY, FIRST_DAY = datetime(1899, 12, 30, tzinfo=UTC), timedelta(days=1), 60

@@ -20,6 +20,7 @@ from fieldgate.overload import run_in_thread_if
 
 COMPRESS_IN_THREAD_THRESHOLD_BYTES = 64 * 1024  # compressing takes milliseconds from here on
 MIN_COMPRESS_BYTES = 1024  # smaller bodies are not worth it
+CHUNK_BYTES = 256 * 1024  # of files that are sent as a stream
 
 _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     "br": lambda body: brotli.compress(body, quality=4),
@@ -119,6 +120,12 @@ async def encode(response: Response, encoding: str) -> Response:
     if response.status != HTTPStatus.NO_CONTENT:
         headers.append((b"content-length", str(len(body)).encode()))
     return Response(response.status, headers, body, etag)
+
+
+async def in_chunks(data: bytes) -> AsyncGenerator[bytes, None]:
+    """The stream of a file. Streams are not compressed, which suits files that are compressed already."""
+    for start in range(0, len(data), CHUNK_BYTES):
+        yield data[start : start + CHUNK_BYTES]
 
 
 async def start_stream(response: Response, method: str) -> Response:
