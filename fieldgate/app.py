@@ -25,7 +25,7 @@ from fieldgate.assets.asset_writer import AssetWriter
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.deployments import Deployments
 from fieldgate.assets.routes import (
-    account_export_routes,
+    account_export,
     asset_routes,
     deployment_routes,
     form_routes,
@@ -140,7 +140,7 @@ def operations() -> tuple[Operation, ...]:
         *admin_routes.routes,
         *user_credentials_routes.routes,
         *leaving_routes.routes,
-        *account_export_routes.routes,
+        *account_export.routes,
         *transfer_routes.routes,
         *log_routes.routes,
         *history_routes.routes,

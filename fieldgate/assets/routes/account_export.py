@@ -1,6 +1,7 @@
-"""All about one user as a ZIP: profile, tokens without secrets, forms as workbooks, assignments, teams, the log.
+"""`/api/v2/account/export/`: all about the caller as a ZIP.
 
-It is written to a temporary file and sent from there. Memory holds one batch of rows, or one form.
+It has the profile, tokens without secrets, forms as workbooks, assignments, teams and the log. It is written to a
+temporary file and sent from there. Memory holds one batch of rows, or one form.
 """
 
 import tempfile
@@ -11,24 +12,29 @@ from typing import IO, Any
 import msgspec
 from sqlalchemy import JSON, Boolean, ColumnElement, Select, case, literal, select
 
+from fieldgate.accounts.routes import TAG
+from fieldgate.accounts.schemas import ACCOUNT_PATH
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.accounts.tables import TEAM_PREFIX, team_members, teams, tokens, users, with_teams_of
 from fieldgate.assets.routes.form_files import FormFiles
 from fieldgate.assets.tables import COLLECTION, assets, assignments, has_not_ended, is_live
 from fieldgate.assets.workbook_downloads import XLS_SUFFIX
-from fieldgate.db import Database, Snapshot, Timestamp, snapshot
-from fieldgate.db.log import log
+from fieldgate.db import Database, Snapshot, Timestamp, now, snapshot
+from fieldgate.db.log import USERS, LogEntry, LogObject, count_in_log, log
 from fieldgate.errors import NotFound
-from fieldgate.http.response.attachment import safe_name
-from fieldgate.http.response.responses import CHUNK_BYTES
+from fieldgate.http.operations import Routes
+from fieldgate.http.response.attachment import attachment, dated_name, safe_name
+from fieldgate.http.response.responses import API_CSP, CHUNK_BYTES, NO_STORE, Response
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import User
+from fieldgate.identity import Scope, User
 from fieldgate.overload import Slots, run_in_thread
 
 MAX_EXPORTS = 2  # in one process; a user has one at a time
 MAX_BYTES_IN_MEMORY = 1024 * 1024  # then the file is on disk
+ZIP_MEDIA_TYPE = "application/zip"
 TOO_MANY_EXPORTS = Message("Too many exports are running. Please try again in a minute.")
 RETRY_SECONDS = 60
+routes = Routes(tag=TAG, scope=Scope.ACCOUNT)
 
 
 class AccountExporter:
@@ -164,3 +170,23 @@ def _decode(kind: Any, value: Any) -> Any:
     if isinstance(kind, JSON):
         return msgspec.Raw(value.encode())
     return bool(value) if isinstance(kind, Boolean) else value
+
+
+@routes.raw(
+    ACCOUNT_PATH + "export/",
+    title=Message("All about the own account"),
+    description=Message(
+        "A ZIP file with the caller's profile, tokens without their secrets, sessions, own forms as workbooks, "
+        "permission assignments and entries of the log."
+    ),
+    media_type=ZIP_MEDIA_TYPE,
+    schema={"type": "string", "format": "binary"},
+    no_store=True,
+    rate_cost=20,
+)
+async def account_export(user: User, exporter: AccountExporter, database: Database) -> Response:
+    entry = LogEntry(log_type=USERS, action="export", object=LogObject("user", user.uid))
+    await count_in_log(database, user, entry)
+    name = dated_name(["fieldgate", user.username], now().date())
+    headers = [(b"content-type", ZIP_MEDIA_TYPE.encode()), attachment(name, ".zip", "fieldgate"), API_CSP, NO_STORE]
+    return Response(200, headers, stream=exporter.stream(user))

@@ -229,7 +229,7 @@ class AssetReader:
         fields = record_fields(row) | list_fields(row, caller, grants, children)
         fields["deployed_versions"] = await self._deployed_versions(asset, row)
         fields["project_ownership"] = await self._project_ownership(asset, caller)
-        # As many assignments are shown about, including the owner's.
+        # About as many assignments are shown, including the owner's.
         cost = grants.cost + len(rules.owner_permissions(grants.asset_type))
         return await run_by_cost(cost, _encode_detail, asset, row, fields, caller, language, grants)
 

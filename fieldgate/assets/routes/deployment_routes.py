@@ -8,7 +8,7 @@ from msgspec import Raw
 from fieldgate.assets.deployments import Deployments
 from fieldgate.assets.routes.asset_records import AssetReader
 from fieldgate.assets.routes.asset_routes import TAG
-from fieldgate.assets.routes.version_routes import NOT_DEPLOYED
+from fieldgate.assets.routes.form_files import NOT_DEPLOYED
 from fieldgate.assets.schemas import (
     ASSETS_PATH,
     MAX_BULK_ASSETS,

@@ -7,9 +7,8 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from fieldgate.assets.authorization import AssetAuthorizer
+from fieldgate.assets.authorization import AssetAuthorizer, asset_not_found
 from fieldgate.assets.routes.asset_records import XFORM_TYPES
-from fieldgate.assets.routes.version_routes import version_not_found, xform_response
 from fieldgate.assets.schemas import VersionChoice
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.workbook_downloads import MEDIA_TYPES, WorkbookFile, WorkbookWriter, as_workbook
@@ -21,6 +20,8 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
 from fieldgate.overload import caller_key
 
+NOT_DEPLOYED = Message("No version of this form is published yet.")
+
 
 class FormFiles:
     def __init__(self, authorizer: AssetAuthorizer, store: AssetStore, writer: WorkbookWriter) -> None:
@@ -29,7 +30,17 @@ class FormFiles:
         self._writer = writer
 
     async def xform(self, uid: str, choice: VersionChoice, caller: Caller) -> Response:
-        return await xform_response(uid, choice, caller, self._authorizer, self._store)
+        asset = await self._authorizer.authorize(uid, caller)
+        found = await self._store.get_xform(asset.id, deployed=choice.version is not None)
+        if found is None:
+            raise _version_not_found(choice)
+        name, xform = found
+        if xform is None and asset.asset_type in XFORM_TYPES:
+            raise NotFound(Message("This form has no questions yet, so it has no XForm."))
+        if xform is None:
+            raise NotFound(Message("This asset has no XForm: only surveys and templates have one."))
+        await self._store.count_download(caller, asset, name)
+        return download_response(xform.encode(), b"application/xml; charset=utf-8", f"{name}.xml")
 
     async def workbook(
         self, uid: str, choice: VersionChoice, suffix: str, caller: Caller, context: HandlerContext
@@ -40,7 +51,7 @@ class FormFiles:
             raise NotFound(Message("A collection has no workbook. Download the assets in it one by one."))
         row = await self._store.get_newest_version(asset.id, deployed=choice.version is not None)
         if row is None:
-            raise version_not_found(choice)
+            raise _version_not_found(choice)
         etag = make_etag("workbook", row.uid, row.name, suffix)
         condition = context.headers.get(b"if-none-match")
         if condition is not None and etag_matches(Response(200, [], etag=etag), condition):
@@ -78,3 +89,21 @@ class FormFiles:
     async def _load_upload(self, file_id: int | None, suffix: str) -> WorkbookFile | None:
         file = None if file_id is None else await self._store.get_file(file_id)
         return None if file is None else await asyncio.to_thread(as_workbook, bytes(file.data), suffix)
+
+
+def _version_not_found(choice: VersionChoice) -> NotFound:
+    """The newest version is only missing if the asset was deleted since it was authorized."""
+    return asset_not_found() if choice.version is None else NotFound(NOT_DEPLOYED)
+
+
+def download_response(data: bytes, media_type: bytes, name: str) -> Response:
+    # As an attachment: an uploaded file must not be displayed as a page of this site.
+    stem, _, suffix = name.rpartition(".")
+    is_suffix = bool(stem) and suffix.isascii() and suffix.isalnum()
+    headers = [
+        (b"content-type", media_type),
+        attachment(stem, f".{suffix}", fallback="form") if is_suffix else attachment(name, "", fallback="form"),
+        API_CSP,
+        PRIVATE_NO_CACHE,
+    ]
+    return Response(200, headers, data)

@@ -17,10 +17,11 @@ from fieldgate.assets.form_schemas import (
 )
 from fieldgate.assets.form_texts import LabelFinder, find_language, form_languages, preferred_language
 from fieldgate.assets.routes.asset_routes import TAG
+from fieldgate.assets.routes.version_routes import get_version
 from fieldgate.assets.schemas import ASSETS_PATH, asset_path
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_diff import compare_contents
-from fieldgate.errors import NotFound, ValidationError
+from fieldgate.errors import ValidationError
 from fieldgate.http.links import Link
 from fieldgate.http.operations import AssetLimit, Routes
 from fieldgate.i18n.languages import Language
@@ -83,7 +84,7 @@ async def version_diff(
     store: AssetStore,
 ) -> DiffRecord:
     asset = await authorizer.authorize(uid, caller)
-    new_row = await _get_version(asset, version, store)
+    new_row = await get_version(asset, version, store)
     old_row = await _find_against(asset, query.against, new_row, store)
     new, old = new_row.content, {} if old_row is None else old_row.content
     place = _language_place(new, query.language, language)
@@ -107,19 +108,12 @@ async def version_diff(
 
 async def _load_content(asset: AuthorizedAsset, version: str, store: AssetStore) -> dict[str, Any]:
     if version:
-        content: dict[str, Any] = (await _get_version(asset, version, store)).content
+        content: dict[str, Any] = (await get_version(asset, version, store)).content
         return content
     newest = await store.get_newest_version(asset.id)
     if newest is None:  # deleted since it was authorized
         raise asset_not_found()
     return await store.get_content(newest.id)
-
-
-async def _get_version(asset: AuthorizedAsset, version: str, store: AssetStore) -> Row[Any]:
-    found = await store.get_version(asset.id, version)
-    if found is None:
-        raise NotFound(Message("There is no version {uid}.", uid=version[:50]))
-    return found
 
 
 async def _find_against(asset: AuthorizedAsset, uid: str, new: Row[Any], store: AssetStore) -> Row[Any] | None:

@@ -1,64 +1,28 @@
-"""`/api/v2/assets/{uid}/versions/` and `xform/`: versions of an asset, the files they came from, and its XForm."""
+"""`/api/v2/assets/{uid}/versions/`: versions of an asset, and the files they came from."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Row
 
-from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found
-from fieldgate.assets.routes.asset_records import XFORM_TYPES, version_fields
+from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset
+from fieldgate.assets.routes.asset_records import version_fields
 from fieldgate.assets.routes.asset_routes import TAG
-from fieldgate.assets.schemas import ASSETS_PATH, VersionChoice, VersionDetail, VersionRecord
+from fieldgate.assets.routes.form_files import download_response
+from fieldgate.assets.schemas import ASSETS_PATH, VersionDetail, VersionRecord
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.errors import NotFound
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link
 from fieldgate.http.operations import AssetLimit, Created, Routes
-from fieldgate.http.response.attachment import attachment
-from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response
+from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, Scope, User
 from fieldgate.pagination import ListResult, PageRequest
 
 _ONLY_FOR_OWNER = Message("Only the owner of a collection can download its file. Download the assets in it one by one.")
-
-NOT_DEPLOYED = Message("No version of this form is published yet.")
 routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
-
-
-@routes.raw(
-    ASSETS_PATH + "{uid}/xform/",
-    title=Message("XForm"),
-    description=Message("The newest version of a survey as an XForm, for data collection apps."),
-    media_type="application/xml",
-)
-async def asset_xform(
-    uid: str, query: VersionChoice, context: HandlerContext, authorizer: AssetAuthorizer, store: AssetStore
-) -> Response:
-    return await xform_response(uid, query, context.logged_caller, authorizer, store)
-
-
-async def xform_response(
-    uid: str, choice: VersionChoice, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
-) -> Response:
-    """The XForm of an asset as a file."""
-    asset = await authorizer.authorize(uid, caller)
-    found = await store.get_xform(asset.id, deployed=choice.version is not None)
-    if found is None:
-        raise version_not_found(choice)
-    name, xform = found
-    if xform is None and asset.asset_type in XFORM_TYPES:
-        raise NotFound(Message("This form has no questions yet, so it has no XForm."))
-    if xform is None:
-        raise NotFound(Message("This asset has no XForm: only surveys and templates have one."))
-    await store.count_download(caller, asset, name)
-    return _download(xform.encode(), b"application/xml; charset=utf-8", f"{name}.xml")
-
-
-def version_not_found(choice: VersionChoice) -> NotFound:
-    """The newest version is only missing if the asset was deleted since it was authorized."""
-    return asset_not_found() if choice.version is None else NotFound(NOT_DEPLOYED)
 
 
 @routes.get_list(
@@ -86,7 +50,7 @@ async def version_detail(
     uid: str, version: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
 ) -> VersionDetail:
     asset = await authorizer.authorize(uid, caller)
-    found = await _get_version(asset, version, store)
+    found = await get_version(asset, version, store)
     numbers = await store.get_deployed_numbers(asset.id)
     return VersionDetail(**_record_fields(asset, found, numbers), content=found.content)
 
@@ -104,14 +68,14 @@ async def version_file(
     uid: str, version: str, context: HandlerContext, authorizer: AssetAuthorizer, store: AssetStore
 ) -> Response:
     asset = await authorizer.authorize(uid, context.caller)
-    found = await _get_version(asset, version, store)
+    found = await get_version(asset, version, store)
     if not asset.may_see_import:
         raise NotFound(_ONLY_FOR_OWNER)
     file = None if found.file_id is None else await store.get_file(found.file_id)
     if file is None:
         raise NotFound
     await store.count_download(context.logged_caller, asset, file.name)
-    return _download(bytes(file.data), b"application/octet-stream", file.name)
+    return download_response(bytes(file.data), b"application/octet-stream", file.name)
 
 
 @routes.post(
@@ -131,28 +95,15 @@ async def version_restoration(
     new_uid = await restorer.restore(user, uid, version)
     asset = await authorizer.authorize(uid, user)
     numbers = await store.get_deployed_numbers(asset.id)
-    fields = _record_fields(asset, await _get_version(asset, new_uid, store), numbers)
+    fields = _record_fields(asset, await get_version(asset, new_uid, store), numbers)
     return Created(VersionRecord(**fields), fields["url"])
 
 
-async def _get_version(asset: AuthorizedAsset, version: str, store: AssetStore) -> Row[Any]:
+async def get_version(asset: AuthorizedAsset, version: str, store: AssetStore) -> Row[Any]:
     found = await store.get_version(asset.id, version)
     if found is None:
         raise NotFound(Message("There is no version {uid}.", uid=version[:50]))
     return found
-
-
-def _download(data: bytes, media_type: bytes, name: str) -> Response:
-    # As an attachment: an uploaded file must not be displayed as a page of this site.
-    stem, _, suffix = name.rpartition(".")
-    is_suffix = bool(stem) and suffix.isascii() and suffix.isalnum()
-    headers = [
-        (b"content-type", media_type),
-        attachment(stem, f".{suffix}", fallback="form") if is_suffix else attachment(name, "", fallback="form"),
-        API_CSP,
-        PRIVATE_NO_CACHE,
-    ]
-    return Response(200, headers, data)
 
 
 def _record_fields(asset: AuthorizedAsset, row: Row[Any], deployed_numbers: Sequence[int]) -> dict[str, Any]:

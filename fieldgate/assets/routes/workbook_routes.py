@@ -1,4 +1,4 @@
-"""`/api/v2/assets/{uid}.xlsx`, `.xls` and `.xml`: the form as a file, to edit it elsewhere and import it again.
+"""`/api/v2/assets/{uid}.xlsx`, `.xls`, `.xml` and `xform/`: a form as a file, to use it or to import it again.
 
 Clients also build `/api/v2/assets/{uid}/{uid}.xls`. The suffix `.xls` stands for any workbook: most are xlsx files, and
 are sent as such.
@@ -55,6 +55,11 @@ async def asset_workbook_xls(
     uid: str, query: VersionChoice, caller: Caller, context: HandlerContext, files: FormFiles
 ) -> Response:
     return await files.workbook(uid, query, XLS_SUFFIX, caller, context)
+
+
+@_get_xform(ASSETS_PATH + "{uid}/xform/")
+async def asset_xform(uid: str, query: VersionChoice, context: HandlerContext, files: FormFiles) -> Response:
+    return await files.xform(uid, query, context.logged_caller)
 
 
 @_get_xform(ASSETS_PATH + "{uid}.xml")
