@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -43,6 +44,12 @@ class TeamGain(msgspec.Struct, frozen=True):
 def _group_gains(records: Iterable[Mapping[str, Any]]) -> list[TeamGain]:
     counts = Counter((asset_uid(each["asset"]), each["asset__name"], each["access"]) for each in records)
     return [TeamGain(*key, count) for key, count in counts.items()]
+
+
+async def load_team_list(_: Page, api: InternalAPI) -> dict[str, Any]:
+    # Nothing is created without a name: 400, or 403 if only superusers create teams here.
+    answer = await api.send("POST", TEAMS_PATH, json={"name": ""})
+    return {"may_create": answer.status != HTTPStatus.FORBIDDEN}
 
 
 async def load_team(page: Page, api: InternalAPI) -> dict[str, Any]:
@@ -144,7 +151,7 @@ def _path(form: SubmittedForm) -> str:
 
 
 PAGES: dict[str, PageView] = {
-    "team_list": PageView("teams/list.html"),
+    "team_list": PageView("teams/list.html", load_team_list),
     "team_detail": PageView("teams/detail.html", load_team),
     "member_list": PageView("teams/members.html", load_part),
     "member_detail": PageView("teams/member.html", load_member),

@@ -163,3 +163,11 @@ async def test_names_of_teams_are_escaped(team: SharingTeam) -> None:
         page = (await client.get(path)).text
         assert "&lt;img src=x" in page, path
         assert "<img src=x" not in page, path
+
+
+async def test_only_who_may_create_teams_sees_the_form(start: StartService) -> None:
+    async with start(teams_by_users=False) as service:
+        people = await SharingTeam.create(service)
+        for name, sees_form in (("owner", False), ("boss", True)):
+            page = (await (await browser(people, name)).get(TEAMS)).text
+            assert ('id="form-create"' in page, "Create one" in page) == (sees_form, sees_form)
