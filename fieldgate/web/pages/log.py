@@ -65,20 +65,21 @@ _ON_OTHERS: Mapping[str, Sentences] = {
         "update": Message("{by} changed the name or the description of the team {name}."),
         "delete": Message("{by} deleted the team {name}."),
         "add-member": Message("{by} added {user} to the team {name}."),
-        "update-member": Message("{by} changed the role of {user} in the team {name}."),
+        "update-member": Message("{by} made {user} a member of the team {name} who is not an admin."),
         "remove-member": Message("{by} removed {user} from the team {name}."),
         "lose-admin": Message("{by} disabled the last admin of the team {name}."),
     },
     "event": {
-        "create": Message("{by} added an emergency."),
-        "update": Message("{by} changed an emergency."),
-        "delete": Message("{by} deleted an emergency."),
+        "create": Message("{by} added the emergency with the number {number}."),
+        "update": Message("{by} changed the emergency with the number {number}."),
+        "delete": Message("{by} deleted the emergency with the number {number}."),
         "export": Message("{by} downloaded emergencies."),
         "load": Message("{by} loaded emergencies from files."),
         "sync": Message("{by} pulled emergencies from another server."),
         "demo": Message("{by} created demo emergencies."),
     },
 }
+_NEW_ADMIN = Message("{by} made {user} an admin of the team {name}.")
 _UNKNOWN_NAME = Message("Somebody tried to log in with an unknown name.")
 _OTHER = Message("{by} did this: {action}.")
 # Fields of the form for filters, with the fields of `q` that they stand for.
@@ -143,6 +144,8 @@ def log_sentence(record: Mapping[str, Any], language: Language, asset_type: str 
     message = (_ON_FORMS if model == "asset" else _ON_OTHERS.get(model, {})).get(action, _OTHER)
     if "restored_version_uid" in metadata:
         message = _RESTORED
+    elif action == "update-member" and metadata["role"] == "admin":
+        message = _NEW_ADMIN
     elif action == "auth-failed" and not record["username"]:
         message = _UNKNOWN_NAME
     name = metadata.get("name")
@@ -153,6 +156,7 @@ def log_sentence(record: Mapping[str, Any], language: Language, asset_type: str 
         "by": maker_name(record, language),
         "user": sentence_name(metadata.get("changed_user") or "", language),
         "action": action,
+        "number": isolate(metadata.get("uid", "")),
         "name": isolate(name) if isinstance(name, str) else "",
         "old": isolate(renamed.get("old", "")),
         "new": isolate(renamed.get("new", "")),

@@ -150,6 +150,12 @@ async def test_account_page_shows_logins(logged: LoggedWorld) -> None:
         ({"username": "amina", "user_uid": "u", "action": "transfer-invite",
           "metadata": {"asset_uid": "a", "changed_user": ""}},
          "amina invited somebody whose account is gone to own it."),
+        *(({"username": "amina", "user_uid": "u", "action": "update-member", "model_name": "team",
+            "metadata": {"changed_user": "bob", "name": "WASH", "role": role}}, f"amina made bob {what}.")
+          for role, what in (("admin", "an admin of the team WASH"),
+                             ("member", "a member of the team WASH who is not an admin"))),
+        ({"username": "amina", "user_uid": "u", "action": "delete", "model_name": "event", "metadata": {"uid": "7001"}},
+         "amina deleted the emergency with the number 7001."),
         ({"username": "amina", "user_uid": "u", "action": "dance", "model_name": "star", "metadata": {}},
          "amina did this: dance."),
     ],
