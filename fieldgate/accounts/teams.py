@@ -10,12 +10,25 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
-from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, and_, exists, func, select, true
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Row,
+    ScalarSelect,
+    Select,
+    and_,
+    bindparam,
+    exists,
+    func,
+    or_,
+    select,
+    true,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.store import TOPIC, username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, TEAM_PREFIX, team_members, teams, users
-from fieldgate.db import Database, DataVersions, RowPage, new_uid, now, paginate
+from fieldgate.db import Database, DataVersions, PreparedQuery, RowPage, in_bound_list, new_uid, now, paginate
 from fieldgate.db.log import USERS, LogEntry, LogObject, LogUser, write_log
 from fieldgate.db.uid import UID_LENGTH
 from fieldgate.errors import Conflict, Forbidden, NotFound, ValidationError
@@ -47,6 +60,14 @@ class TeamStore:
         self._database = database
         self._data_versions = data_versions
         self._log_deleted = log_deleted
+        own, is_superuser = team_members.alias(), bindparam("is_superuser", type_=Integer)
+        is_own = exists(select(own.c.team_id).where(own.c.team_id == teams.c.id, own.c.user_id == bindparam("user_id")))
+        self._names = PreparedQuery(
+            database,
+            select(teams.c.id, users.c.uid, teams.c.name)
+            .join_from(teams, users, users.c.id == teams.c.id)
+            .where(in_bound_list(database, teams.c.id, "team_ids"), or_(is_superuser == 1, is_own)),
+        )
 
     async def page(self, caller: User, page: PageRequest) -> RowPage:
         """Return the teams of a caller, superusers all, by name, with the caller's role and the number of members."""
@@ -73,10 +94,10 @@ class TeamStore:
         """Return the names of those of some teams that a caller may know."""
         if not team_ids or caller.id is None:
             return {}
-        query = select(teams.c.id, users.c.uid, teams.c.name).join_from(teams, users, users.c.id == teams.c.id)
-        query = query.where(teams.c.id.in_(team_ids), _is_visible(caller))
-        async with self._database.read_transaction() as connection:
-            return {row.id: TeamName(row.uid, row.name) for row in await connection.execute(query)}
+        rows = await self._names.all(
+            team_ids=list(team_ids), user_id=caller.id, is_superuser=1 if caller.is_superuser else 0
+        )
+        return {team_id: TeamName(uid, name) for team_id, uid, name in rows}
 
     async def known_ids(self, caller: Caller, team_ids: Collection[int]) -> Collection[int]:
         """Return those of some teams that a caller may know. They may be deleted: superusers may know all."""
