@@ -202,13 +202,16 @@ class SharingTransaction:
         """Return the teams of all their members, or of some users. Adds the members to `grantees`."""
         found = TeamsByUser(list)
         team_ids = [grantee.id for grantee in grantees.values() if grantee.is_team]
-        if team_ids:
-            for team_id, user_id, username, disabled_at, uid in self._queries.members.execute(
-                self._connection, team_ids=team_ids
-            ):
-                if user_ids is None or user_id in user_ids:
-                    found[user_id].append(team_id)
-                    grantees.setdefault(user_id, Grantee(user_id, username, disabled_at is None, uid))
+        if not team_ids:
+            return found
+        if user_ids is None:
+            rows = self._queries.members.execute(self._connection, team_ids=team_ids)
+        else:
+            some = {"team_ids": team_ids, "user_ids": list(user_ids)}
+            rows = self._queries.members_of_users.execute(self._connection, **some)
+        for team_id, user_id, username, disabled_at, uid in rows:
+            found[user_id].append(team_id)
+            grantees.setdefault(user_id, Grantee(user_id, username, disabled_at is None, uid))
         return found
 
     def write(self, action: Action, by: User, changes: Iterable[PermissionChange], source: str | None = None) -> None:
@@ -262,13 +265,15 @@ class _Queries:
         is_on_asset = in_bound_list(database, assignments.c.asset_id, "asset_ids")
         of_users = select(team_members.c.team_id).where(in_bound_list(database, team_members.c.user_id, "user_ids"))
         is_of_user = in_bound_list(database, assignments.c.user_id, "user_ids") | assignments.c.user_id.in_(of_users)
-        self.members = PreparedQuery(
-            database,
+        members = (
             select(team_members.c.team_id, users.c.id, users.c.username, users.c.disabled_at, users.c.uid)
             .join_from(team_members, users, users.c.id == team_members.c.user_id)
             .where(in_bound_list(database, team_members.c.team_id, "team_ids"))
-            .order_by(team_members.c.user_id, team_members.c.team_id),
+            .order_by(team_members.c.user_id, team_members.c.team_id)
         )
+        is_of_some = in_bound_list(database, team_members.c.user_id, "user_ids")
+        self.members = PreparedQuery(database, members)
+        self.members_of_users = PreparedQuery(database, members.where(is_of_some))
         self.assignments = PreparedQuery(database, _select_assignments(is_on_asset))
         self.assignments_of_users = PreparedQuery(database, _select_assignments(is_on_asset, is_of_user))
 
