@@ -67,7 +67,7 @@ class TeamAssets:
         """Return what people have only through a team, or would have, on assets that a caller can see.
 
         Those who do not manage an asset learn what the team may do with it, not what others may do already. `people`
-        are usernames by id.
+        are usernames by id. Only the newest assets are compared.
         """
 
         def compare(transaction: SharingTransaction) -> list[TeamAsset]:
@@ -113,10 +113,11 @@ def _compare(loaded: Iterable[AssetGrants], caller: User, team_id: int, people: 
     found = []
     for asset in loaded:
         of_team = TeamAsset(asset, *_held(asset, _state(asset.scope, team_id)))
-        if "manage_asset" not in allowed_permissions(caller, asset.scope):
-            found += [msgspec.structs.replace(of_team, username=username) for username in people.values()]
-            continue
+        may_manage = "manage_asset" in allowed_permissions(caller, asset.scope)
         for user_id, username in people.items():
+            if not may_manage and user_id != caller.id:
+                found.append(msgspec.structs.replace(of_team, username=username))
+                continue
             others = [each for each in asset.scope.teams.get(user_id, ()) if each != team_id]
             held, filters = _held(asset, _state(asset.scope, user_id, *others, team_id))
             if gained := held - _held(asset, _state(asset.scope, user_id, *others))[0]:

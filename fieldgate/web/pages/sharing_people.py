@@ -270,7 +270,10 @@ def show_changes(
     known = {person.username: person for person in people}
     effects: dict[str, list[Mapping[str, Any]]] = {}
     for each in record["effects"]:
-        effects.setdefault(username(each["user"]), []).append(each)
+        person = known.get(username(each["user"]))
+        # What depends on a denied permission is denied, too. Nobody loses what they do not have.
+        if each["effect"] != "denied" or person is None or codename(each["permission"]) in person.permissions:
+            effects.setdefault(username(each["user"]), []).append(each)
     results = {username(each["user"]): each["permissions"] for each in record["result"]}
     return [
         ShownChange(

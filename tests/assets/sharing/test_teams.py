@@ -154,6 +154,16 @@ async def test_a_preview_does_not_tell_what_others_have(team: SharingTeam) -> No
         assert sorted(last_segment(each["user"]) for each in preview.json()["assets"]) == told
 
 
+async def test_preview_of_leaving_leaves_out_what_is_denied(team: SharingTeam) -> None:
+    uid, wash = await team.create_asset(), await create_team(team, "owner", "ann")
+    await share(team, uid, wash, "change_asset")
+    denied = await team.assignment_uid(uid, "ann", "change_asset")
+    await team.request_assignments(uid, "owner", "DELETE", f"{denied}/")
+    for by in ("ann", "owner"):
+        preview = (await team.request(by, "DELETE", f"{TEAMS}{wash}/members/ann/?dry_run=true")).json()
+        assert [each["permissions"] for each in preview["assets"]] == [[permission_url("view_asset")]]
+
+
 async def test_history_of_an_asset_says_that_a_team_was_deleted(team: SharingTeam) -> None:
     """One entry for each asset with what the team had there, and one about the team."""
     uids = [await team.create_asset() for _ in range(2)]

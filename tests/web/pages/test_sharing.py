@@ -336,7 +336,10 @@ async def test_take_access_through_a_team_away_from_one_person(team: SharingTeam
     await share_with_team(team, uid, "WASH", "view_asset")
     client = await browser(team, "owner")
     kept = "WASH keeps its access, ann does not get it any more."
-    assert f"Remove ann? {kept}" in text_of((await client.get(f"{page_path(uid)}?remove=ann")).text)
+    question = text_of((await client.get(f"{page_path(uid)}?remove=ann")).text).split("Remove ann?")[1]
+    assert question.startswith(f" {kept}")
+    losses = question.split("Afterwards:")[0]
+    assert ("Loses: View form" in losses, "Edit form" in losses) == (True, False)
     done = await client.submit_and_follow(page_path(uid), "remove", {"user": "ann"})
     assert f"Removed ann from “Visit”. {kept}" in text_of(done.text)
     assert set(people(done.text)) == {"owner", "WASH", "bob"}

@@ -13,7 +13,7 @@ from fieldgate.accounts.teams import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, Role
 from fieldgate.assets.schemas import TEAMS_PATH, asset_path, team_path
 from fieldgate.assets.sharing.grant_parsing import ErrorCollector, parse_field, parse_user
 from fieldgate.assets.sharing.schemas import DryRunQuery
-from fieldgate.assets.sharing.team_assets import TeamAsset, TeamAssets
+from fieldgate.assets.sharing.team_assets import MAX_PREVIEWED_ASSETS, TeamAsset, TeamAssets
 from fieldgate.errors import Forbidden, ValidationError
 from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, PreviewResult, Routes
@@ -70,7 +70,10 @@ class TeamPreview(msgspec.Struct, frozen=True):
     users: Annotated[list[Link], Meta(description="Who would join or leave the team.")]
     assets: Annotated[
         list[TeamAssetRecord],
-        Meta(description="What these people would gain or lose, on assets that you can see; at most 10,000 records."),
+        Meta(
+            description="What these people would gain or lose, on assets that you can see; at most 10,000 records. "
+            f"Only the newest {MAX_PREVIEWED_ASSETS} assets are looked at, fewer for more than 50 people."
+        ),
     ]
 
 
