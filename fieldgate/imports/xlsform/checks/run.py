@@ -3,17 +3,15 @@
 from collections.abc import Iterable
 
 from fieldgate.i18n.messages import Message
-from fieldgate.imports.xlsform.checks.choices import check_choices, check_selects
+from fieldgate.imports.xlsform.checks.choices import check_choices, check_externals, check_selects
 from fieldgate.imports.xlsform.checks.columns import check_columns, check_missing_columns
 from fieldgate.imports.xlsform.checks.entities import check_entities
-from fieldgate.imports.xlsform.checks.expressions import check_expressions, check_references
-from fieldgate.imports.xlsform.checks.external_files import check_externals
+from fieldgate.imports.xlsform.checks.expressions import check_expressions, check_references, check_triggers
 from fieldgate.imports.xlsform.checks.languages import check_languages
 from fieldgate.imports.xlsform.checks.locking import check_locking
 from fieldgate.imports.xlsform.checks.loops import check_loops
 from fieldgate.imports.xlsform.checks.names import check_labels, check_names
 from fieldgate.imports.xlsform.checks.parameters import check_parameters
-from fieldgate.imports.xlsform.checks.triggers import check_triggers
 from fieldgate.imports.xlsform.checks.xml import check_xml
 from fieldgate.imports.xlsform.issues import Issue, IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm

@@ -13,8 +13,7 @@ from pyxform.xls2json_backends import get_xlsform
 
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.choice_lists import incomplete_lists, used_lists
-from fieldgate.imports.xlsform.compile.compiler_messages import find_place, pyxform_rows, strip_row
-from fieldgate.imports.xlsform.compile.row_search import find_row
+from fieldgate.imports.xlsform.compile.compiler_messages import find_place, find_row, pyxform_rows, strip_row
 from fieldgate.imports.xlsform.compile.survey_builder import build_survey
 from fieldgate.imports.xlsform.form_languages import default_language
 from fieldgate.imports.xlsform.issues import IssueCollector
