@@ -342,14 +342,26 @@ class AssetStore:
             return {row.owner_id: row.collections for row in await connection.execute(query)}
 
 
-def lock_assets(connection: Connection, database: Database, condition: ColumnElement[bool]) -> None:
-    """Lock collections before the assets in them, each in order of id, to avoid deadlocks."""
-    found = connection.execute(select(assets.c.id, assets.c.parent_id, assets.c.asset_type).where(condition)).all()
+def lock_assets(connection: Connection, database: Database, condition: ColumnElement[bool]) -> set[int]:
+    """Lock collections before the assets in them, each in order of id, to avoid deadlocks. Return their ids.
+
+    A collection that matches only now is not locked, because another transaction restored it in the meantime.
+    """
+    query = select(assets.c.id, assets.c.parent_id, assets.c.asset_type).where(condition)
+    found = connection.execute(query).all()
     collections = {row.parent_id for row in found if row.parent_id is not None}
     collections |= {row.id for row in found if row.asset_type == COLLECTION}
-    for ids in (collections, {row.id for row in found} - collections):
-        rows = select(assets.c.id).where(in_values(database, assets.c.id, ids)).order_by(assets.c.id)
-        connection.execute(rows.with_for_update())
+    if collections:
+        _lock_ids(connection, database, collections)
+        found = connection.execute(query).all()  # nothing is put into them from now on
+    inside = {row.id for row in found if row.asset_type != COLLECTION}
+    _lock_ids(connection, database, inside)
+    return collections | inside
+
+
+def _lock_ids(connection: Connection, database: Database, ids: set[int]) -> None:
+    rows = select(assets.c.id).where(in_values(database, assets.c.id, ids)).order_by(assets.c.id)
+    connection.execute(rows.with_for_update())
 
 
 def only_listed(query: Select[Any], caller: Caller) -> Select[Any]:

@@ -167,9 +167,9 @@ class Trash:
     log_deleted_teams = staticmethod(log_deleted_teams)
 
     async def _lock(self, connection: AsyncConnection, condition: ColumnElement[bool]) -> Sequence[Row[Any]]:
-        await connection.run_sync(lock_assets, self._database, condition)
-        query = select(assets).where(condition).order_by(assets.c.id).with_for_update()
-        return (await connection.execute(query)).all()
+        locked = await connection.run_sync(lock_assets, self._database, condition)
+        query = select(assets).where(condition, in_values(self._database, assets.c.id, locked))
+        return (await connection.execute(query.order_by(assets.c.id))).all()
 
     async def _delete(self, connection: AsyncConnection, user: User, rows: Sequence[Row[Any]]) -> None:
         ids = {row.id for row in rows}
