@@ -12,8 +12,9 @@ from fieldgate.i18n.languages import Language
 # Names that are the same in every language: products, formats, codes.
 SAME_EVERYWHERE = re.compile(
     r"\b(?:Fieldgate|CSV|XLSX|XLSForm|XForm|NDJSON|GeoJSON|JSON|HXL|Atom|GLIDE|API|curl|Python|R|Power BI|Excel|HTTP"
-    r"|IFRC|GO|OpenAPI|Swagger(?: UI)?|URL|XML|PDF|UTC|CHF|GET|POST|PATCH|PUT|DELETE|bytes|MB|KB|kB|GB|ODK|KoboToolbox)\b"
+    r"|IFRC|GO|OpenAPI|Swagger(?: UI)?|URL|XML|PDF|UTC|CHF|GET|POST|PATCH|PUT|DELETE|MB|KB|kB|GB|ODK|KoboToolbox)\b"
     r"|\d million\b"  # CLDR says the same in French
+    r"|\d bytes\b"  # and this in Spanish
 )
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _ARABIC_LETTER = re.compile(r"[\u0620-\u064a]")

@@ -188,7 +188,8 @@ def _permission_sentence(record: Mapping[str, Any], language: Language, asset_ty
     former = record["metadata"]["project_owner"] if record["action"] == "transfer" else ""
     if not former:
         return sentence
-    return f"{sentence} {translate(Message('Before, it belonged to {user}.', user=isolate(former)), language)}"
+    before = translate(Message("Before, it belonged to {user}.", user=isolate(former)), language)
+    return f"{sentence} {before}"
 
 
 def maker_name(record: Mapping[str, Any], language: Language) -> str:
