@@ -169,7 +169,9 @@ class Trash:
     async def _lock(self, connection: AsyncConnection, condition: ColumnElement[bool]) -> Sequence[Row[Any]]:
         locked = await connection.run_sync(lock_assets, self._database, condition)
         query = select(assets).where(condition, in_values(self._database, assets.c.id, locked))
-        return (await connection.execute(query.order_by(assets.c.id))).all()
+        rows = (await connection.execute(query.order_by(assets.c.id))).all()
+        # One that another transaction restored in the meantime may be in a collection that is not locked.
+        return [row for row in rows if row.parent_id is None or row.parent_id in locked]
 
     async def _delete(self, connection: AsyncConnection, user: User, rows: Sequence[Row[Any]]) -> None:
         ids = {row.id for row in rows}
