@@ -177,12 +177,12 @@ class NewTokenBody(msgspec.Struct, frozen=True):
         ),
     ] = msgspec.field(default_factory=lambda: ["all"])
     assets: Annotated[
-        Annotated[list[str], Meta(max_length=MAX_LIMITED_ASSETS)] | None,
-        Meta(description="Uids of the only assets that it is for. It cannot create any."),
+        Annotated[list[str], Meta(min_length=1, max_length=MAX_LIMITED_ASSETS)] | None,
+        Meta(description="Uids of the only assets that it is for. It cannot create any. Null: all."),
     ] = None
     networks: Annotated[
-        Annotated[list[str], Meta(max_length=MAX_NETWORKS)] | None,
-        Meta(description="The only networks or addresses it can be used from, such as `192.0.2.0/24`."),
+        Annotated[list[str], Meta(min_length=1, max_length=MAX_NETWORKS)] | None,
+        Meta(description="The only networks or addresses it can be used from, such as `192.0.2.0/24`. Null: all."),
     ] = None
 
 

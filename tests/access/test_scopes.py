@@ -135,6 +135,26 @@ async def test_a_limited_token_imports_into_its_assets_only(context: MatrixConte
     assert (await context.service.get(accepted.json()["url"], headers=headers)).status_code == 200
 
 
+async def test_a_token_for_a_collection_deletes_and_restores_no_other_assets(context: MatrixContext) -> None:
+    async def create(**body: str) -> str:
+        answer = await context.request("owner", "POST", "/api/v2/assets/", json={"name": "WASH", **body})
+        return str(answer.json()["uid"])
+
+    collection = await create(asset_type="collection")
+    form = await create(asset_type="survey", parent=collection)
+    path = f"/api/v2/assets/{collection}/"
+    alone = await limited(context, "owner", assets=frozenset({collection}))
+    both = await limited(context, "owner", assets=frozenset({collection, form}))
+    for method, call in (("DELETE", path), ("POST", f"{path}undelete/")):
+        refused = await context.service.request(method, call, headers=alone)
+        assert (refused.status_code, refused.json()["detail"]) == (
+            403,
+            "This token is not for all forms in the collection.",
+        )
+        assert (await context.service.request(method, call, headers=both)).is_success
+    assert (await context.request("owner", "GET", f"/api/v2/assets/{form}/")).status_code == 200
+
+
 async def test_a_token_that_is_limited_to_networks(context: MatrixContext) -> None:
     here = await limited(context, "owner", networks=("127.0.0.0/8", "2001:db8::/32"))
     elsewhere = await limited(context, "owner", networks=("192.0.2.0/24",))
@@ -166,6 +186,7 @@ async def test_creating_a_token_with_limits(context: MatrixContext) -> None:
     refused: list[tuple[dict[str, Any], str]] = [
         ({"scopes": ["fly"]}, "scopes"), ({"scopes": []}, "scopes"), ({"scopes": ["admin"]}, "scopes"),
         ({"assets": ["../x"]}, "assets"), ({"networks": ["example.org"]}, "networks"),
+        ({"assets": []}, "assets"), ({"networks": []}, "networks"),  # no list without a limit
     ]  # fmt: skip
     for wrong, field in refused:
         answer = await context.service.request("POST", TOKENS, json={"name": "x", **wrong}, auth=auth)

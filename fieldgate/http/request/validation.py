@@ -210,13 +210,15 @@ def field_names(kind: type[msgspec.Struct]) -> frozenset[str]:
 
 def expected_message(kind: Any) -> Message:
     """A message that says what a field of this type expects."""
+    shortest: int | None = None
     length: int | None = None
     least: float | None = None
     most: float | None = None
     while get_origin(kind) in (Annotated, Union, UnionType):
         for limits in get_args(kind):
             if isinstance(limits, msgspec.Meta):
-                length, least, most = limits.max_length or length, limits.ge, limits.le
+                shortest, length = limits.min_length or shortest, limits.max_length or length
+                least, most = limits.ge, limits.le
         kind = next(choice for choice in get_args(kind) if choice is not NoneType)
     if get_origin(kind) is Literal:
         return Message("Choose one of: {choices}.", choices=", ".join(map(str, get_args(kind))))
@@ -229,7 +231,7 @@ def expected_message(kind: Any) -> Message:
     if get_origin(kind) is dict or kind is EncodedJSON:
         return Message("Send an object.")
     if get_origin(kind) is list:
-        return Message("Send a list.") if length is None else list_limit_message(length)
+        return Message("Send a list.") if length is None else list_limit_message(length, shortest)
     if kind is int and least is not None and most is not None:
         return Message("Enter a whole number from {low} to {high}.", low=least, high=most)
     if kind is int:
@@ -243,7 +245,9 @@ def expected_message(kind: Any) -> Message:
     return Message("Enter text.")
 
 
-def list_limit_message(length: int) -> Message:
+def list_limit_message(length: int, shortest: int | None = None) -> Message:
+    if shortest:
+        return Message("Send a list of {low} to {high} entries.", low=shortest, high=length)
     return PluralMessage("Send a list of at most {count} entry.", "Send a list of at most {count} entries.", length)
 
 

@@ -25,8 +25,8 @@ async def create_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
         "name": form.get("name"),
         "lifetime_days": int(days[:9]) if days.isascii() and days.isdigit() else days,
         "scopes": form.get_all("scopes") or ["all"],
-        "assets": form.get("assets").replace(",", " ").split(),
-        "networks": form.get("networks").replace(",", " ").split(),
+        "assets": form.get("assets").replace(",", " ").split() or None,
+        "networks": form.get("networks").replace(",", " ").split() or None,
     }
     return FormPreview({"token": await api.call("POST", TOKENS_PATH, json=body)})
 
