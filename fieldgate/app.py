@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from fieldgate.accounts import admin_routes, leaving_routes, log_routes, user_credentials_routes
+from fieldgate.accounts import admin_routes, leaving_routes, log_routes, service_account_routes, user_credentials_routes
 from fieldgate.accounts import routes as account_routes
 from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.invitations import InvitationStore
@@ -16,6 +16,7 @@ from fieldgate.accounts.leaving import AccountRemover
 from fieldgate.accounts.log_store import LogStore
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
+from fieldgate.accounts.service_accounts import ServiceAccountStore
 from fieldgate.accounts.storage_quota import StorageQuota
 from fieldgate.accounts.store import AccountStore
 from fieldgate.accounts.teams import TeamStore
@@ -139,6 +140,7 @@ def operations() -> tuple[Operation, ...]:
         *explain_routes.routes,
         *admin_routes.routes,
         *user_credentials_routes.routes,
+        *service_account_routes.routes,
         *leaving_routes.routes,
         *account_export.routes,
         *transfer_routes.routes,
@@ -205,6 +207,7 @@ def build_app(
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
         passwords, LogStore(database), InvitationStore(database), UserEditor(database, data_versions),
+        ServiceAccountStore(database),
         TeamStore(database, data_versions, trash.log_deleted_teams),
         AccountRemover(database, data_versions, trash),
         OwnershipStore(database, data_versions), ReviewStore(database),

@@ -133,7 +133,7 @@ async def user_creation(
     try:
         user_id = await accounts.create_user(new, by=user)
     except UsernameTaken:
-        raise ValidationError({"username": [_taken(body.username)]}) from None
+        raise ValidationError({"username": [username_taken(body.username)]}) from None
     invitation = None if body.password else await invitations.create(user_id, user)
     row = await find_user(body.username, accounts)
     created = UserCreated(
@@ -245,7 +245,7 @@ def _invitation_record(invitation: Invitation, base_url: BaseURL) -> InvitationR
     return InvitationRecord(url=base_url.url + invitation.path, expires=invitation.expires)
 
 
-def _taken(username: str) -> Message:
+def username_taken(username: str) -> Message:
     return Message("The user {name} already exists.", name=username)
 
 
@@ -272,4 +272,5 @@ def full_user_record(row: Row[Any], public_collections: int = 0) -> FullUserReco
         countries=row.countries,
         last_login=row.last_login_at,
         invitation_expires=row.invitation_expires_at,
+        owner=row.owner_name,
     )

@@ -11,6 +11,7 @@ import msgspec
 from sqlalchemy import Row, select
 
 from fieldgate.accounts.account_log import user_entry
+from fieldgate.accounts.service_account_rules import NO_PASSWORD, reject_service_account
 from fieldgate.accounts.store import INVITATION_PREFIX, IssuedBy, hash_token, new_token
 from fieldgate.accounts.tables import invitations, tokens, users
 from fieldgate.db import Database, now, upsert
@@ -49,6 +50,7 @@ class InvitationStore:
             "expires_at": expires,
         }
         async with self._database.transaction() as connection:
+            await reject_service_account(connection, users.c.id == user_id, NO_PASSWORD)
             is_enabled = select(*_LOGGED).where(users.c.id == user_id, users.c.disabled_at.is_(None))
             row = (await connection.execute(is_enabled.with_for_update())).one_or_none()
             if row is None:

@@ -200,14 +200,21 @@ def token_record(row: Row[Any], list_path: str, user: User) -> AccountTokenRecor
 )
 async def account_token_creation(user: User, body: NewTokenBody, store: AccountStore, settings: Settings) -> Created:
     reject_token(user)
+    return await create_named_token(user, body, TOKENS_PATH, store, settings, by=user)
+
+
+async def create_named_token(
+    holder: User | Row[Any], body: NewTokenBody, list_path: str, store: AccountStore, settings: Settings, *, by: User
+) -> Created:
+    """Create a token for a user. Raises `Unauthorized` if the user was disabled meanwhile."""
     name, days = body.name.strip(), body.lifetime_days
     if error := token_name_error(name):
         raise ValidationError({"name": [error]})
-    limits = parse_limits(body.scopes, body.assets or (), body.networks or (), is_superuser=user.is_superuser)
+    limits = parse_limits(body.scopes, body.assets or (), body.networks or (), is_superuser=holder.is_superuser)
     lifetime = timedelta(seconds=settings.token_lifetime) if days is None else timedelta(days=days)
     expires = now() + lifetime
-    created = await store.create_token(user.id, IssuedBy.HTTP, expires, name, limits, by=user)
-    path = f"{TOKENS_PATH}{created.id}/"
+    created = await store.create_token(holder.id, IssuedBy.HTTP, expires, name, limits, by=by)
+    path = f"{list_path}{created.id}/"
     record = NewAccountToken(
         url=Link(path),
         id=created.id,

@@ -46,6 +46,13 @@ class FullUserRecord(UserRecord, frozen=True, kw_only=True):
     invitation_expires: Annotated[
         datetime | None, Meta(description="Until when a one-time link is valid; null if there is none.")
     ]
+    owner: Annotated[
+        str | None,
+        Meta(
+            description="Owner of a service account: a username, or `team:` and a name; empty if the owner is deleted. "
+            "Null for people."
+        ),
+    ]
     stored_bytes: Annotated[
         int | None, Meta(description="About how many bytes of files and forms the user stores; null in lists.")
     ] = None

@@ -9,11 +9,12 @@ from enum import Enum
 from typing import Any
 
 import msgspec
-from sqlalchemy import Delete, Row, Select, and_, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, Delete, Row, Select, and_, bindparam, case, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.account_log import login_entry, sessions_entry, token_entry, user_entry
+from fieldgate.accounts.service_account_rules import NO_PASSWORD, check_limit, lock_owner, reject_service_account
 from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, is_person, reserved_usernames, tokens, users
 from fieldgate.db import CommitCache, Database, DataVersions, PreparedQuery, RowPage, Timestamp, new_uid, now, paginate
 from fieldgate.db.log import LogEntry, LogUser, count_in_log, write_log
@@ -48,13 +49,14 @@ class UnknownUser(Exception):
 
 class NewUser(msgspec.Struct, frozen=True, kw_only=True):
     username: str
-    password_hash: str
+    password_hash: str = ""  # nobody can log in
     first_name: str = ""
     last_name: str = ""
     is_superuser: bool = False
     is_ifrc: bool = False
     is_demo: bool = False
     countries: tuple[str, ...] = ()
+    owner_id: int | None = None  # of a service account
 
 
 class NewToken(msgspec.Struct, frozen=True):
@@ -128,20 +130,27 @@ class AccountStore:
     # Users
 
     async def create_user(self, new: NewUser, *, by: Caller = OPERATOR) -> int:
-        """Create a user and return its ID. Raises `UsernameTaken`, also for the name of a user who left."""
+        """Create a user and return its ID. Raises `UsernameTaken`, also for the name of a user who left.
+
+        Raises `Conflict` if the owner of a service account cannot own it.
+        """
         values = {**msgspec.structs.asdict(new), "countries": list(new.countries)}
         uid = new_uid("u")
         insert = users.insert().values(**values, uid=uid, username_key=username_key(new.username), created_at=now())
         rights = {"is_superuser": new.is_superuser, "is_ifrc": new.is_ifrc, "countries": list(new.countries)}
         try:
             async with self._database.transaction() as connection:
+                owner: dict[str, str] = {}
+                if new.owner_id is not None:
+                    owner["owner"] = await lock_owner(connection, new.owner_id)
+                    await check_limit(connection, new.owner_id)
                 user_id = int((await connection.execute(insert.returning(users.c.id))).scalar_one())
                 # After the insert, which waits for a transaction that deletes the user of this name.
                 is_same = reserved_usernames.c.hash == username_hash(new.username)
                 if (await connection.execute(select(reserved_usernames.c.hash).where(is_same))).first() is not None:
                     raise UsernameTaken(new.username)
                 created = LogUser(user_id, uid, new.username)
-                await write_log(connection, by, user_entry("create", created, **rights))
+                await write_log(connection, by, user_entry("create", created, **rights, **owner))
                 await self._data_versions.bump(connection, TOPIC)
                 return user_id
         except IntegrityError:
@@ -185,11 +194,10 @@ class AccountStore:
 
     async def list_users(self) -> Sequence[Row[Any]]:
         """Return all users with their number of valid tokens."""
-        counts = select(tokens.c.user_id, func.count().label("tokens")).where(_is_live()).group_by(tokens.c.user_id)
+        counts = select(tokens.c.user_id, func.count().label("tokens")).where(is_live()).group_by(tokens.c.user_id)
         live = counts.subquery()
-        with_counts = select(users, func.coalesce(live.c.tokens, 0).label("tokens")).outerjoin_from(
-            users, live, users.c.id == live.c.user_id
-        )
+        columns = (func.coalesce(live.c.tokens, 0).label("tokens"), _owner_name())
+        with_counts = select(users, *columns).outerjoin_from(users, live, users.c.id == live.c.user_id)
         query = with_counts.where(is_person())
         async with self._database.read_transaction() as connection:
             return (await connection.execute(query.order_by(users.c.username_key))).all()
@@ -207,8 +215,10 @@ class AccountStore:
         A one-time link becomes invalid.
         """
         async with self._database.transaction() as connection:
+            is_meant = users.c.username_key == username_key(username)
+            await reject_service_account(connection, is_meant, NO_PASSWORD)
             user = await self._update_in(connection, username, password_hash=password_hash)
-            is_other = and_(_is_session_of(user.id), tokens.c.hash != hash_token(keep_session), _is_live())
+            is_other = and_(_is_session_of(user.id), tokens.c.hash != hash_token(keep_session), is_live())
             ended = await connection.execute(tokens.update().where(is_other).values(revoked_at=now()))
             await write_log(connection, by, user_entry("change-password", user))
             return ended.rowcount
@@ -286,7 +296,7 @@ class AccountStore:
     async def _drop_least_used(
         self, connection: AsyncConnection, user_id: int, issued_by: IssuedBy, timestamp: datetime
     ) -> None:
-        of_kind = and_(tokens.c.user_id == user_id, tokens.c.issued_by == issued_by.value, _is_live())
+        of_kind = and_(tokens.c.user_id == user_id, tokens.c.issued_by == issued_by.value, is_live())
         most_recent = (
             select(tokens.c.id)
             .where(of_kind)
@@ -313,7 +323,7 @@ class AccountStore:
 
     async def _list_live(self, condition: Any, page: PageRequest) -> RowPage:
         async with self._database.read_transaction() as connection:
-            query = select(tokens).where(condition, _is_live())
+            query = select(tokens).where(condition, is_live())
             return await paginate(connection, query, page, order_by=[tokens.c.id.desc()])
 
     async def revoke_token_of(self, user_id: int, token_id: int, *, by: Caller) -> bool:
@@ -343,7 +353,7 @@ class AccountStore:
     async def _revoke(self, condition: Any, by: Caller) -> int:
         """All of these are of one user."""
         columns = (tokens.c.user_id, tokens.c.name, tokens.c.prefix, tokens.c.issued_by)
-        update = tokens.update().where(condition, _is_live()).values(revoked_at=now()).returning(*columns)
+        update = tokens.update().where(condition, is_live()).values(revoked_at=now()).returning(*columns)
         async with self._database.transaction() as connection:
             revoked = (await connection.execute(update)).all()
             if revoked:
@@ -433,17 +443,24 @@ def _removal_entries(user: LogUser, revoked: Sequence[Row[Any]]) -> list[LogEntr
 
 
 def _with_invitation() -> Select[Any]:
-    """Users, each with the time until which a one-time link is valid, if there is one."""
+    """Users, each with the owner, and the time until which a one-time link is valid, if there is one."""
     # A subquery, not a join, which the count of a page would have to follow.
     expiry = select(invitations.c.expires_at).where(
         invitations.c.user_id == users.c.id, invitations.c.expires_at > now()
     )
-    return select(users, expiry.scalar_subquery().label("invitation_expires_at"))
+    return select(users, expiry.scalar_subquery().label("invitation_expires_at"), _owner_name())
+
+
+def _owner_name() -> ColumnElement[str | None]:
+    """The name of the owner of a service account, empty if the owner was deleted. None for other users."""
+    owner = users.alias()
+    name = select(owner.c.username).where(owner.c.id == users.c.owner_id).scalar_subquery()
+    return case((users.c.owner_id.is_not(None), func.coalesce(name, ""))).label("owner_name")
 
 
 async def revoke_tokens(connection: AsyncConnection, user_id: int) -> None:
     """Revoke all tokens and browser sessions of a user."""
-    is_valid = and_(tokens.c.user_id == user_id, _is_live())
+    is_valid = and_(tokens.c.user_id == user_id, is_live())
     await connection.execute(tokens.update().where(is_valid).values(revoked_at=now()))
 
 
@@ -451,7 +468,7 @@ def _is_session_of(user_id: int) -> Any:
     return and_(tokens.c.user_id == user_id, tokens.c.issued_by == IssuedBy.SESSION.value)
 
 
-def _is_live() -> Any:
+def is_live() -> Any:
     return and_(tokens.c.revoked_at.is_(None), or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > now()))
 
 

@@ -45,6 +45,8 @@ users = Table(
     Column("created_at", Timestamp, nullable=False),
     Column("disabled_at", Timestamp),
     Column("last_login_at", Timestamp),  # in a browser
+    # Of a service account: the person or team. No foreign key: it is still one when its owner is deleted.
+    Column("owner_id", Integer, index=True),
     sqlite_autoincrement=True,
 )
 

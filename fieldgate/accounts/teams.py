@@ -26,6 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.accounts.service_account_rules import NO_ADMIN, disable_owned, reject_service_account
 from fieldgate.accounts.store import TOPIC, username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, TEAM_PREFIX, team_members, teams, users
 from fieldgate.db import Database, DataVersions, PreparedQuery, RowPage, in_bound_list, new_uid, now, paginate
@@ -250,6 +251,7 @@ async def _delete(
     connection: AsyncConnection, by: Caller, deleted: Sequence[Row[Any]], log_deleted: LogDeletedTeams
 ) -> None:
     ids = [row.id for row in deleted]
+    await disable_owned(connection, by, ids, "team-deleted")
     await log_deleted(connection, by, ids)
     await connection.execute(users.delete().where(users.c.id.in_(ids)))
     await write_log(connection, by, *(_entry("delete", LogObject("team", row.uid, row.name)) for row in deleted))
@@ -261,7 +263,8 @@ async def replace_disabled_admin(connection: AsyncConnection, by: Caller, user_i
     If there is none, superusers manage the team. The log says both.
     """
     for team in await _managed_alone(connection, user_id):
-        may_manage = and_(users.c.disabled_at.is_(None), _managed_count(users.c.id) < MAX_OWN_TEAMS)
+        is_active_person = and_(users.c.disabled_at.is_(None), users.c.owner_id.is_(None))
+        may_manage = and_(is_active_person, _managed_count(users.c.id) < MAX_OWN_TEAMS)
         oldest = _select_members(team.id).where(may_manage).order_by(team_members.c.joined_at, users.c.id).limit(1)
         member = (await connection.execute(oldest)).one_or_none()
         if member is None:
@@ -351,8 +354,9 @@ async def _find_new(
 
 
 async def _check_new_admins(connection: AsyncConnection, by: User, user_ids: Sequence[int]) -> None:
-    """Lock users, and raise `Conflict` if one of them manages as many teams as allowed."""
+    """Lock users, and raise `Conflict` if one is a service account, or manages as many teams as allowed."""
     meant = users.c.id.in_(user_ids)
+    await reject_service_account(connection, meant, NO_ADMIN)
     await connection.execute(select(users.c.id).where(meant).order_by(users.c.id).with_for_update(key_share=True))
     full = select(users.c.id, users.c.username).where(meant, _managed_count(users.c.id) >= MAX_OWN_TEAMS)
     for row in await connection.execute(full.order_by(users.c.username_key).limit(1)):

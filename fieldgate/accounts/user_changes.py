@@ -3,13 +3,20 @@
 from collections.abc import Collection
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.account_log import user_entry
 from fieldgate.accounts.schemas import UserChanges
+from fieldgate.accounts.service_account_rules import (
+    NO_ADMIN,
+    disable_owned,
+    is_owned_by,
+    lock_owner,
+    reject_service_account,
+)
 from fieldgate.accounts.store import TOPIC, revoke_tokens
-from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, users
+from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, users, with_teams_of
 from fieldgate.accounts.teams import lock_teams_of, replace_disabled_admin
 from fieldgate.db import Database, DataVersions, now
 from fieldgate.db.log import LogEntry, LogUser, write_log
@@ -43,10 +50,14 @@ def keep_a_superuser(user_id: int, active_superusers: Collection[int]) -> None:
 async def lock_superusers(connection: AsyncConnection, user_id: int) -> set[int]:
     """Return the ids of the active superusers. Locked, so that two who disable each other do not both succeed.
 
-    The user who is changed is locked with them: everybody locks users in order of id, to avoid deadlocks.
+    The user who is changed is locked with them, with the owner and the service accounts of the user and of the user's
+    teams: everybody locks users in order of id, to avoid deadlocks.
     """
     is_active = users.c.is_superuser & users.c.disabled_at.is_(None)
-    locked = select(users.c.id, is_active.label("is_active")).where(is_active | (users.c.id == user_id))
+    changed = users.alias()
+    owner = select(changed.c.owner_id).where(changed.c.id == user_id, changed.c.owner_id.is_not(None))
+    is_meant = or_(users.c.id == user_id, users.c.id.in_(owner), users.c.owner_id.in_(with_teams_of(user_id)))
+    locked = select(users.c.id, is_active.label("is_active")).where(is_active | is_meant)
     return {row.id for row in await connection.execute(locked.order_by(users.c.id).with_for_update()) if row.is_active}
 
 
@@ -58,7 +69,8 @@ class UserEditor:
     async def change(self, user_id: int, changes: UserChanges, *, by: Caller = OPERATOR) -> None:
         """Change an account; what is None stays.
 
-        Disabling revokes tokens, sessions and one-time links for good. Teams get another admin if they need one.
+        Disabling revokes tokens, sessions and one-time links for good, and disables service accounts. Teams get
+        another admin if they need one. Who owns a service account can disable and enable it.
         """
         values = {name: value for name, value in msgspec.structs.asdict(changes).items() if value is not None}
         if not values:
@@ -68,7 +80,10 @@ class UserEditor:
         async with self._database.transaction() as connection:
             if is_active is False:
                 await lock_teams_of(connection, user_id)
-            check_change(user_id, changes, by=by.id, active_superusers=await lock_superusers(connection, user_id))
+            superusers = await lock_superusers(connection, user_id)
+            is_owner = changes == UserChanges(is_active=is_active) and await _is_owner(connection, by, user_id)
+            check_change(user_id, changes, by=None if is_owner else by.id, active_superusers=superusers)
+            await _check_service_account(connection, user_id, changes)
             await write_log(connection, by, *await _entries(connection, user_id, changes))
             if values:
                 await connection.execute(account.values(**values))
@@ -79,7 +94,24 @@ class UserEditor:
                 await replace_disabled_admin(connection, by, user_id)
                 await connection.execute(invitations.delete().where(invitations.c.user_id == user_id))
                 await revoke_tokens(connection, user_id)
+                await disable_owned(connection, by, [user_id], "owner-disabled")
             await self._data_versions.bump(connection, TOPIC)
+
+
+async def _is_owner(connection: AsyncConnection, by: Caller, user_id: int) -> bool:
+    if by.id is None:
+        return False
+    owned = select(users.c.id).where(users.c.id == user_id, is_owned_by(by.id))
+    return (await connection.execute(owned)).first() is not None
+
+
+async def _check_service_account(connection: AsyncConnection, user_id: int, changes: UserChanges) -> None:
+    if changes.is_superuser:
+        await reject_service_account(connection, users.c.id == user_id, NO_ADMIN)
+    if changes.is_active:
+        owner_id = (await connection.execute(select(users.c.owner_id).where(users.c.id == user_id))).scalar()
+        if owner_id is not None:
+            await lock_owner(connection, owner_id)
 
 
 async def _entries(connection: AsyncConnection, user_id: int, changes: UserChanges) -> list[LogEntry]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from fieldgate.accounts.store import IssuedBy
+from fieldgate.accounts.store import IssuedBy, NewUser
 from fieldgate.app import operations
 from fieldgate.assets.store import AssetStore, NewVersion
 from fieldgate.assets.tables import files, versions
@@ -338,6 +338,31 @@ def on_new_user(method: str, path: str = "", *, has_password: bool = False, **op
     return call
 
 
+def on_service_account(method: str, path: str = "", **options: Any) -> dict[str, Call]:
+    """Call an operation on a service account of a team, created for this call. `{token}` is the id of a token of it."""
+
+    def by(*, has_password: bool) -> Call:
+        async def call(context: MatrixContext, caller: str) -> httpx.Response:
+            store, name = context.service.store, f"bot_{secrets.token_hex(4)}"
+            bot_id = await store.create_user(NewUser(username=name, owner_id=(await context.create_team()).id))
+            token_id = (await store.create_token(bot_id, IssuedBy.HTTP, None)).id
+            send = context.request_with_password if has_password else context.request
+            return await send(caller, method, f"{SERVICE_ACCOUNTS}{name}/{path.format(token=token_id)}", **options)
+
+        return call
+
+    calls = {"of the team, with a password": by(has_password=True), "of the team, with a token": by(has_password=False)}
+    return {"of the team": by(has_password=False)} if method == "GET" else calls
+
+
+def create_service_account(*, has_password: bool) -> Call:
+    def call(context: MatrixContext, caller: str) -> Awaitable[httpx.Response]:
+        send = context.request_with_password if has_password else context.request
+        return send(caller, "POST", SERVICE_ACCOUNTS, json={"username": f"bot_{secrets.token_hex(4)}"})
+
+    return call
+
+
 async def _me_deletion(context: MatrixContext, caller: str) -> httpx.Response:
     """Callers that can leave do so as another user of their kind."""
     leaver = context.callers[caller]
@@ -369,6 +394,7 @@ def add_member(*, adds_caller: bool) -> Call:
     return call
 
 
+SERVICE_ACCOUNTS = "/api/v2/service-accounts/"
 INVITES = "/api/v2/project-ownership/invites/"
 
 
@@ -618,6 +644,16 @@ CALLS: dict[str, Call | dict[str, Call]] = {
         whom: on_team("DELETE", f"members/{{{name}}}/")
         for whom, name in (("another member", "other"), ("the caller", "caller"))
     },
+    "service_account_list": {VISIBLE_ONLY: get(SERVICE_ACCOUNTS)},
+    "service_account_creation": {
+        "with a password": create_service_account(has_password=True),
+        "with a token": create_service_account(has_password=False),
+    },
+    "service_account_detail": on_service_account("GET"),
+    "service_account_change": on_service_account("PATCH", json={"is_active": False}),
+    "service_account_token_list": on_service_account("GET", "tokens/"),
+    "service_account_token_creation": on_service_account("POST", "tokens/", json={"name": "x"}),
+    "service_account_token_deletion": on_service_account("DELETE", "tokens/{token}/"),
     "audit_log_list": get("/api/v2/audit-logs/"),
     "access_log_list": get("/api/v2/access-logs/"),
     "own_access_log_list": {"the caller's logins": get("/api/v2/access-logs/me/")},

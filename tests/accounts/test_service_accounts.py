@@ -1,0 +1,343 @@
+"""Service accounts: users without a password, whose owner makes and revokes their tokens."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import select
+
+from fieldgate.accounts.invitations import InvitationStore
+from fieldgate.accounts.leaving import AccountRemover
+from fieldgate.accounts.schemas import UserChanges
+from fieldgate.accounts.service_account_rules import MAX_OWNED
+from fieldgate.accounts.store import IssuedBy, NewUser
+from fieldgate.accounts.tables import team_members, tokens, users
+from fieldgate.accounts.user_changes import UserEditor
+from fieldgate.db.log import log
+from fieldgate.errors import Conflict, Unauthorized
+from fieldgate.identity import OPERATOR, User
+from tests.access.permission_world import PermissionWorld, WorldUser
+from tests.conftest import FAST_HASHER, PASSWORD, Service, StartService
+
+PATH, TEAMS = "/api/v2/service-accounts/", "/api/v2/teams/"
+NAME = "wash_sync"
+BOT = f"{PATH}{NAME}/"
+
+
+class Owners:
+    """A superuser, a person and a team whose admin is another person, and a stranger. Requests have a password."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.world = PermissionWorld(service)
+        self.editor = UserEditor(service.database, service.data_versions)
+
+    async def set_up(self) -> None:
+        create = self.world.create_user
+        self.root = await create(username="root", is_superuser=True)
+        self.amina, self.omar, self.lucia = [await create(username=name) for name in ("amina", "omar", "lucia")]
+        self.team = await self.world.create_team(self.omar, self.lucia)
+
+    async def send(self, by: WorldUser, method: str, path: str, body: Any = None) -> httpx.Response:
+        return await self.service.request(method, path, json=body, auth=httpx.BasicAuth(by.username, PASSWORD))
+
+    async def create(self, by: WorldUser, username: str = NAME, **body: Any) -> int:
+        answer = await self.send(by, "POST", PATH, {"username": username, **body})
+        assert answer.status_code == 201, answer.text
+        row = await self.service.store.find_any(username)
+        assert row is not None
+        return int(row.id)
+
+    async def create_token(self, by: WorldUser, **body: Any) -> dict[str, str]:
+        answer = await self.send(by, "POST", f"{BOT}tokens/", {"name": "cron", **body})
+        assert answer.status_code == 201, answer.text
+        return {"Authorization": f"Token {answer.json()['token']}"}
+
+    async def works(self, headers: dict[str, str]) -> bool:
+        return (await self.service.get("/me/", headers=headers)).status_code == 200
+
+    async def entries(self, *actions: str) -> list[tuple[str, str, str, Any]]:
+        """What the log says about service accounts: by whom, what, about whom, details."""
+        columns = (log.c.username, log.c.action, log.c.subject_name, log.c.details)
+        query = select(*columns).where(log.c.subject_name == NAME, log.c.action.in_(actions)).order_by(log.c.id)
+        async with self.service.database.read_transaction() as connection:
+            return [tuple(row) for row in await connection.execute(query)]
+
+
+@pytest.fixture
+async def owners(start: StartService, database_url: str) -> AsyncIterator[Owners]:
+    async with start(database_url=database_url) as service:
+        owners = Owners(service)
+        await owners.set_up()
+        yield owners
+
+
+async def test_owner_creates_an_account_and_its_tokens(owners: Owners) -> None:
+    created = await owners.send(owners.amina, "POST", PATH, {"username": NAME})
+    record = created.json()
+    assert (created.status_code, created.headers["Location"]) == (201, record["url"])
+    assert (record["owner"], record["team"], record["is_active"], record["token_count"]) == ("amina", None, True, 0)
+    answer = await owners.send(owners.amina, "POST", f"{BOT}tokens/", {"name": "cron", "scopes": ["read"]})
+    token = answer.json()
+    assert (answer.status_code, token["url"]) == (201, f"{record['tokens']}{token['id']}/")
+    listed = (await owners.send(owners.amina, "GET", f"{BOT}tokens/")).json()["results"]
+    assert [(each["id"], each["name"], each["scopes"]) for each in listed] == [(token["id"], "cron", ["read"])]
+    assert token["token"] not in str(listed)
+    headers = {"Authorization": f"Token {token['token']}"}
+    assert (await owners.service.get("/me/", headers=headers)).json()["username"] == NAME
+    assert (await owners.send(owners.amina, "GET", BOT)).json()["token_count"] == 1
+    assert (await owners.send(owners.amina, "DELETE", token["url"])).status_code == 204
+    assert not await owners.works(headers)
+    made = [entry[:3] for entry in await owners.entries("create", "remove")]
+    assert made == [("amina", "create", NAME), ("amina", "create", NAME), ("amina", "remove", NAME)]
+
+
+async def test_it_owns_what_it_makes_and_the_log_names_it(owners: Owners) -> None:
+    await owners.create(owners.amina)
+    headers = await owners.create_token(owners.amina)
+    body = {"name": "Water points", "asset_type": "survey"}
+    asset = (await owners.service.request("POST", "/api/v2/assets/", json=body, headers=headers)).json()
+    assert asset["owner__username"] == NAME
+    async with owners.service.database.read_transaction() as connection:
+        row = (await connection.execute(select(log).where(log.c.object_uid == asset["uid"]))).one()
+    assert (row.username, row.credential, row.action) == (NAME, "cron", "create")
+
+
+async def test_who_sees_and_changes_what(owners: Owners) -> None:
+    """Owner, admins of the team that owns it, and superusers. For others it does not exist."""
+    await owners.create(owners.amina, "of_amina")
+    await owners.create(owners.omar, team=owners.team.uid)
+    seen = {
+        by.username: [each["username"] for each in (await owners.send(by, "GET", PATH)).json()["results"]]
+        for by in (owners.amina, owners.omar, owners.lucia, owners.root)
+    }
+    assert seen == {"amina": ["of_amina"], "omar": [NAME], "lucia": [], "root": ["of_amina", NAME]}
+    record = (await owners.send(owners.omar, "GET", BOT)).json()
+    assert (record["owner"], record["team"]) == (None, {"uid": owners.team.uid, "name": "Team 0"})
+    for method, path, body in (
+        ("GET", "", None),
+        ("PATCH", "", {"is_active": False}),
+        ("GET", "tokens/", None),
+        ("POST", "tokens/", {"name": "mine"}),
+        ("DELETE", "tokens/1/", None),
+    ):
+        for by in (owners.amina, owners.lucia):  # lucia is in the team, but no admin
+            assert (await owners.send(by, method, BOT + path, body)).status_code == 404
+    headers = await owners.create_token(owners.root)
+    assert (await owners.send(owners.root, "PATCH", BOT, {"is_active": False})).json()["is_active"] is False
+    assert not await owners.works(headers)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"username": "amina"}, 400),
+        ({"username": "Wash Sync"}, 400),
+        ({"username": NAME, "team": "t" + "x" * 21}, 404),
+        ({"username": NAME, "team": "{team}"}, 404),  # of other people
+    ],
+)
+async def test_creation_that_is_refused(owners: Owners, body: dict[str, str], status: int) -> None:
+    sent = {name: value.format(team=owners.team.uid) for name, value in body.items()}
+    assert (await owners.send(owners.amina, "POST", PATH, sent)).status_code == status
+    assert (await owners.send(owners.root, "GET", PATH)).json()["count"] == 0
+
+
+async def test_members_who_are_no_admins_cannot_create_accounts_of_a_team(owners: Owners) -> None:
+    body = {"username": NAME, "team": owners.team.uid}
+    assert (await owners.send(owners.lucia, "POST", PATH, body)).status_code == 403
+
+
+async def test_limit_of_accounts(owners: Owners) -> None:
+    for number in range(MAX_OWNED):
+        await owners.service.store.create_user(NewUser(username=f"bot{number}", owner_id=owners.amina.id))
+    answer = await owners.send(owners.amina, "POST", PATH, {"username": NAME})
+    assert (answer.status_code, "50" in answer.json()["detail"]) == (409, True)
+    await owners.create(owners.omar)
+
+
+async def test_tokens_change_nothing(owners: Owners) -> None:
+    """Neither that of the account itself, nor that of its owner."""
+    await owners.create(owners.amina)
+    bot = await owners.create_token(owners.amina)
+    token_id = (await owners.send(owners.amina, "GET", f"{BOT}tokens/")).json()["results"][0]["id"]
+    for headers in (bot, owners.amina.headers, owners.root.headers):
+        for method, path, body in (
+            ("POST", PATH, {"username": "another"}),
+            ("PATCH", BOT, {"is_active": False}),
+            ("POST", f"{BOT}tokens/", {"name": "more"}),
+            ("DELETE", f"{BOT}tokens/{token_id}/", None),
+        ):
+            answer = await owners.service.request(method, path, json=body, headers=headers)
+            assert answer.status_code == 403, (method, path)
+    for path in ("/token/", "/api/v2/account/tokens/"):
+        answer = await owners.service.request("POST", path, json={"name": "more"}, headers=bot)
+        assert answer.status_code == 403
+    assert (await owners.service.get(PATH, headers=owners.amina.headers)).json()["count"] == 1
+    assert (await owners.send(owners.amina, "GET", BOT)).json()["token_count"] == 1
+
+
+async def test_admin_scope_is_refused(owners: Owners) -> None:
+    await owners.create(owners.root)
+    answer = await owners.send(owners.root, "POST", f"{BOT}tokens/", {"name": "x", "scopes": ["admin"]})
+    assert (answer.status_code, list(answer.json())) == (400, ["scopes"])
+
+
+@pytest.mark.parametrize("password", ["", " ", "x", NAME])
+async def test_nobody_can_log_in(owners: Owners, password: str) -> None:
+    await owners.create(owners.amina)
+    login = {"username": NAME, "password": password}
+    service, basic = owners.service, httpx.BasicAuth(NAME, password)
+    assert (await service.get("/token/", auth=basic)).status_code == 401
+    assert (await service.request("POST", "/token/", auth=basic)).status_code == 401
+    assert (await service.get("/me/", auth=basic)).status_code == 401
+    assert (await service.request("POST", "/get_auth_token", json=login)).status_code == 400
+    page = await service.request("POST", "/login/", data=login)
+    assert (page.status_code == 303, "set-cookie" in page.headers) == (False, False)
+
+
+async def test_nobody_can_give_it_a_password(owners: Owners) -> None:
+    bot_id = await owners.create(owners.amina)
+    link = await owners.send(owners.root, "POST", f"/api/v2/users/{NAME}/invitation/")
+    assert (link.status_code, NAME in link.json()["detail"]) == (409, True)
+    with pytest.raises(Conflict):
+        await InvitationStore(owners.service.database).create(bot_id, User(id=owners.root.id))
+    with pytest.raises(Conflict):
+        await owners.service.store.set_password(NAME, FAST_HASHER.hash(PASSWORD))
+    bot = await owners.create_token(owners.amina)
+    body = {"current_password": "", "new_password": "battery staple"}
+    answer = await owners.service.request("POST", "/api/v2/account/password/", json=body, headers=bot)
+    assert answer.status_code == 400
+    async with owners.service.database.read_transaction() as connection:
+        stored = (await connection.execute(select(users.c.password_hash).where(users.c.id == bot_id))).scalar_one()
+    assert stored == ""
+
+
+async def test_it_is_never_a_superuser_or_an_admin_of_a_team(owners: Owners) -> None:
+    bot_id = await owners.create(owners.amina)
+    promoted = await owners.send(owners.root, "PATCH", f"/api/v2/users/{NAME}/", {"is_superuser": True})
+    members = f"{TEAMS}{owners.team.uid}/members/"
+    as_admin = await owners.send(owners.omar, "POST", members, {"user": NAME, "role": "admin"})
+    assert (promoted.status_code, as_admin.status_code) == (409, 409)
+    assert (await owners.send(owners.omar, "POST", members, {"user": NAME})).status_code == 201
+    changed = await owners.send(owners.omar, "PATCH", f"{members}{NAME}/", {"role": "admin"})
+    bot = await owners.create_token(owners.amina)
+    own_team = await owners.service.request("POST", TEAMS, json={"name": "Bots"}, headers=bot)
+    assert (changed.status_code, own_team.status_code) == (409, 409)
+    # Not either when it is the last active member.
+    await owners.world.disable(owners.lucia)
+    await owners.world.disable(owners.omar)
+    async with owners.service.database.read_transaction() as connection:
+        role = select(team_members.c.role).where(team_members.c.user_id == bot_id)
+        assert (await connection.execute(role)).scalar_one() == "member"
+
+
+async def test_it_owns_no_service_account(owners: Owners) -> None:
+    bot_id = await owners.create(owners.amina)
+    with pytest.raises(Conflict):
+        await owners.service.store.create_user(NewUser(username="nested", owner_id=bot_id))
+
+
+async def test_owner_is_disabled(owners: Owners) -> None:
+    await owners.create(owners.amina)
+    bot = await owners.create_token(owners.amina)
+    answer = await owners.send(owners.root, "PATCH", "/api/v2/users/amina/", {"is_active": False})
+    assert answer.status_code == 200
+    assert not await owners.works(bot)
+    assert await owners.entries("disable") == [("root", "disable", NAME, {"reason": "owner-disabled"})]
+    for path in (BOT, f"/api/v2/users/{NAME}/"):  # only with an active owner
+        assert (await owners.send(owners.root, "PATCH", path, {"is_active": True})).status_code == 409
+    await owners.world.enable(owners.amina)
+    assert (await owners.send(owners.amina, "GET", BOT)).json()["is_active"] is False
+    assert (await owners.send(owners.amina, "POST", f"{BOT}tokens/", {"name": "x"})).status_code == 409
+    assert (await owners.send(owners.amina, "PATCH", BOT, {"is_active": True})).json()["is_active"] is True
+    assert not await owners.works(bot)  # revoked for good
+    assert await owners.works(await owners.create_token(owners.amina))
+
+
+async def test_owner_leaves(owners: Owners) -> None:
+    await owners.create(owners.amina)
+    bot = await owners.create_token(owners.amina)
+    uid = (await owners.send(owners.amina, "GET", "/me/")).json()["uid"]
+    assert (await owners.send(owners.amina, "DELETE", "/me/", {"confirm": uid})).status_code == 204
+    assert not await owners.works(bot)
+    assert await owners.entries("disable") == [("", "disable", NAME, {"reason": "owner-deleted"})]
+    # It is still no person: a superuser can delete it, not use it.
+    assert (await owners.send(owners.root, "GET", BOT)).json()["owner"] is None
+    assert (await owners.send(owners.root, "GET", f"/api/v2/users/{NAME}/")).json()["owner"] == ""
+    assert (await owners.send(owners.root, "PATCH", BOT, {"is_active": True})).status_code == 409
+    assert (await owners.send(owners.root, "POST", f"/api/v2/users/{NAME}/invitation/")).status_code == 409
+    assert (await owners.send(owners.root, "DELETE", f"/api/v2/users/{NAME}/")).status_code == 204
+
+
+@pytest.mark.parametrize("how", ["deleted", "emptied"])
+async def test_team_is_deleted(owners: Owners, how: str) -> None:
+    await owners.create(owners.omar, team=owners.team.uid)
+    bot = await owners.create_token(owners.omar)
+    path = f"{TEAMS}{owners.team.uid}/"
+    if how == "deleted":
+        assert (await owners.send(owners.omar, "DELETE", path)).status_code == 204
+    else:
+        assert (await owners.send(owners.omar, "DELETE", f"{path}members/lucia/")).status_code == 204
+        assert (await owners.send(owners.root, "DELETE", "/api/v2/users/omar/")).status_code == 204
+    assert not await owners.works(bot)
+    assert [entry[3] for entry in await owners.entries("disable")] == [{"reason": "team-deleted"}]
+
+
+async def test_team_keeps_its_account_when_its_admin_goes(owners: Owners) -> None:
+    await owners.create(owners.omar, team=owners.team.uid)
+    bot = await owners.create_token(owners.omar)
+    await owners.send(owners.root, "PATCH", f"{TEAMS}{owners.team.uid}/members/lucia/", {"role": "admin"})
+    assert (await owners.send(owners.omar, "DELETE", f"{TEAMS}{owners.team.uid}/members/omar/")).status_code == 204
+    assert await owners.works(bot)
+    assert (await owners.send(owners.omar, "GET", BOT)).status_code == 404
+    await owners.world.disable(owners.omar)
+    assert await owners.works(bot)
+    await owners.create_token(owners.lucia)
+
+
+async def test_lists_of_users_say_whose_it_is(owners: Owners) -> None:
+    await owners.create(owners.omar, team=owners.team.uid)
+    await owners.create(owners.amina, "of_amina")
+    listed = (await owners.send(owners.root, "GET", "/api/v2/users/")).json()["results"]
+    owner_names = {each["username"]: each["owner"] for each in listed}
+    assert owner_names == {
+        "amina": None, "lucia": None, "of_amina": "amina", "omar": None, "root": None, NAME: "team:Team 0",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("end", ["disabled", "deleted"])
+async def test_token_is_created_while_the_owner_goes(owners: Owners, end: str) -> None:
+    """Whichever is first, no valid token is left."""
+    bot_id = await owners.create(owners.amina)
+    service, remover = owners.service, AccountRemover(
+        owners.service.database, owners.service.data_versions, owners.world.trash
+    )  # fmt: skip
+
+    async def end_owner() -> None:
+        if end == "disabled":
+            await owners.editor.change(owners.amina.id, UserChanges(is_active=False))
+        else:
+            await remover.delete(owners.amina.id, OPERATOR)
+
+    async def create_token() -> None:
+        with suppress(Unauthorized):
+            await service.store.create_token(bot_id, IssuedBy.HTTP, None)
+
+    await asyncio.gather(create_token(), end_owner(), create_token())
+    async with service.database.read_transaction() as connection:
+        live = select(tokens.c.id).where(tokens.c.user_id == bot_id, tokens.c.revoked_at.is_(None))
+        assert (await connection.execute(live)).all() == []
+
+
+async def test_account_is_created_while_the_owner_is_disabled(owners: Owners) -> None:
+    async def create() -> None:
+        with suppress(Conflict):
+            await owners.service.store.create_user(NewUser(username=NAME, owner_id=owners.amina.id))
+
+    await asyncio.gather(owners.editor.change(owners.amina.id, UserChanges(is_active=False)), create())
+    row = await owners.service.store.find_any(NAME)
+    assert row is None or row.disabled_at is not None
