@@ -15,7 +15,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.account_log import login_entry, sessions_entry, token_entry, user_entry
 from fieldgate.accounts.service_account_rules import NO_PASSWORD, check_limit, lock_owner, reject_service_account
-from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, is_person, reserved_usernames, tokens, users
+from fieldgate.accounts.tables import (
+    PUBLIC_USER_ID,
+    TEAM_PREFIX,
+    invitations,
+    is_person,
+    reserved_usernames,
+    teams,
+    tokens,
+    users,
+)
 from fieldgate.db import CommitCache, Database, DataVersions, PreparedQuery, RowPage, Timestamp, new_uid, now, paginate
 from fieldgate.db.log import LogEntry, LogUser, count_in_log, write_log
 from fieldgate.errors import Unauthorized
@@ -174,6 +183,16 @@ class AccountStore:
             query = _with_invitation().where(users.c.username_key == username_key(username))
             found: Row[Any] | None = (await connection.execute(query)).one_or_none()
             return found
+
+    async def find_owners(self, name: str) -> Sequence[int]:
+        """Return the ids of the user with a name, or of teams: `team:` and a name, which several can have, or a uid."""
+        is_meant: ColumnElement[bool] = users.c.username_key == username_key(name)
+        if name.startswith(TEAM_PREFIX):
+            team = name.removeprefix(TEAM_PREFIX)
+            is_meant = or_(teams.c.name_key == username_key(team), and_(teams.c.id.is_not(None), users.c.uid == team))
+        query = select(users.c.id).outerjoin_from(users, teams, teams.c.id == users.c.id).where(is_meant)
+        async with self._database.read_transaction() as connection:
+            return (await connection.execute(query)).scalars().all()
 
     async def search_users(self, search: str, page: PageRequest, *, is_active: bool | None) -> RowPage:
         """Return a page of users, sorted by username, with the expiry of their invitations.

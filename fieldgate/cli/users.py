@@ -44,29 +44,44 @@ def user() -> None:
 @click.option("--superuser", is_flag=True, help="Give all permissions on everything.")
 @click.option("--ifrc", is_flag=True, help="Let the user see events for the IFRC secretariat.")
 @click.option("--country", "countries", multiple=True, metavar="ISO3", help="Country of the user; can be repeated.")
+@click.option("--owner", metavar="OWNER", help="Create a service account, without a password: a username or team:NAME.")
 @data_option
-def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Path | None, **details: Any) -> None:
+def create(
+    name: str, password_stdin: bool, countries: tuple[str, ...], owner: str | None, data: Path | None, **details: Any
+) -> None:
     """Create the user NAME."""
+    if owner is not None and (password_stdin or countries or details["superuser"] or details["ifrc"]):
+        raise click.UsageError("A service account has no password and no rights. Use --owner with names only.")
     if error := username_error(name):
         raise click.BadParameter(str(error), param_hint="NAME")
     _check_details(data, details, countries)
     if _has_database(data) and _find(data, name) is not None:  # before the password is asked for
         raise _name_taken(name)
-    password = _read_password(name, password_stdin)
+    owner_id = None if owner is None else _find_owner(data, owner)
     new = NewUser(
         username=name,
-        password_hash=Passwords().hash(password),
+        password_hash="" if owner else Passwords().hash(_read_password(name, password_stdin)),
         first_name=details["first"],
         last_name=details["last"],
         is_superuser=details["superuser"],
         is_ifrc=details["ifrc"],
         countries=tuple(country.upper() for country in countries),
+        owner_id=owner_id,
     )
     try:
-        run_with_accounts(data, lambda store: store.create_user(new), creates=True)
+        with _require_user(name):
+            run_with_accounts(data, lambda store: store.create_user(new), creates=True)
     except UsernameTaken:
         raise _name_taken(name) from None
     click.echo(f"user {name} created")
+
+
+def _find_owner(data: Path | None, owner: str) -> int:
+    found = run_with_accounts(data, lambda store: store.find_owners(owner))
+    if len(found) != 1:
+        several = f"Several teams are called {owner}. Use team: and a uid."
+        raise click.ClickException(several if found else f"There is no user or team {owner}.")
+    return found[0]
 
 
 def _check_details(data: Path | None, details: dict[str, Any], countries: tuple[str, ...]) -> None:
@@ -109,10 +124,7 @@ def change(name: str, countries: tuple[str, ...], no_countries: bool, data: Path
 
 
 def _change(data: Path | None, user_id: int, new: UserChanges) -> None:
-    try:
-        run_with_database(data, lambda each: UserEditor(each, DataVersions(each)).change(user_id, new))
-    except Conflict as error:
-        raise click.ClickException(str(error.message)) from None
+    run_with_database(data, lambda each: UserEditor(each, DataVersions(each)).change(user_id, new))
 
 
 def _existing_user(data: Path | None, name: str) -> Any:
@@ -144,7 +156,7 @@ def _has_database(data: Path | None) -> bool:
 @data_option
 def list_users(data: Path | None) -> None:
     """List all users."""
-    columns = ("id", "name", "rights", "countries", "tokens", "created", "disabled")
+    columns = ("id", "name", "rights", "countries", "owner", "tokens", "created", "disabled")
     print_table(columns, [_to_row(row) for row in run_with_accounts(data, AccountStore.list_users)])
 
 
@@ -152,7 +164,8 @@ def _to_row(row: Any) -> tuple[object, ...]:
     rights = [word for word, holds in (("superuser", row.is_superuser), ("ifrc", row.is_ifrc)) if holds]
     disabled = None if row.disabled_at is None else f"{row.disabled_at:%Y-%m-%d}"
     created = f"{row.created_at:%Y-%m-%d}"
-    return row.id, row.username, ", ".join(rights), ", ".join(row.countries), row.tokens, created, disabled
+    owner = None if row.owner_id is None else row.owner_name or "(deleted)"
+    return row.id, row.username, ", ".join(rights), ", ".join(row.countries), owner, row.tokens, created, disabled
 
 
 def _read_password(username: str, from_stdin: bool) -> str:
@@ -206,10 +219,7 @@ def delete(name: str, yes: bool, data: Path | None) -> None:
         row = _existing_user(data, name)
         if not yes:
             click.confirm(f"Delete the user {row.username} for good? This cannot be undone", abort=True)
-        try:
-            asyncio.run(_delete(data, row.id))
-        except Conflict as error:
-            raise click.ClickException(str(error.message)) from None
+        asyncio.run(_delete(data, row.id))
     click.echo(f"user {name} deleted")
 
 
@@ -229,16 +239,19 @@ async def _delete(data: Path | None, user_id: int) -> None:
 def enable(name: str, data: Path | None) -> None:
     """Enable the user NAME again. Earlier tokens stay revoked."""
     with _require_user(name):
-        run_with_accounts(data, lambda store: store.enable_user(name))
+        _change(data, _existing_user(data, name).id, UserChanges(is_active=True))
     click.echo(f"user {name} enabled")
 
 
 @contextmanager
 def _require_user(name: str) -> Iterator[None]:
+    """Report that there is no such user, or what stands in the way of a change."""
     try:
         yield
     except UnknownUser:
         raise click.ClickException(f"The user {name} does not exist.") from None
+    except Conflict as error:
+        raise click.ClickException(str(error.message)) from None
 
 
 def _check_countries(data: Path | None, codes: tuple[str, ...]) -> None:

@@ -341,3 +341,14 @@ async def test_account_is_created_while_the_owner_is_disabled(owners: Owners) ->
     await asyncio.gather(owners.editor.change(owners.amina.id, UserChanges(is_active=False)), create())
     row = await owners.service.store.find_any(NAME)
     assert row is None or row.disabled_at is not None
+
+
+async def test_owners_by_name(owners: Owners) -> None:
+    """Several teams can have the same name."""
+    find = owners.service.store.find_owners
+    assert [await find(name) for name in ("AMINA", "team:team 0", f"team:{owners.team.uid}", "nobody", "team:x")] == [
+        [owners.amina.id], [owners.team.id], [owners.team.id], [], [],
+    ]  # fmt: skip
+    twin = (await owners.send(owners.lucia, "POST", TEAMS, {"name": "Team 0"})).json()["uid"]
+    assert (len(await find("team:Team 0")), len(await find(f"team:{twin}"))) == (2, 1)
+    assert await find(f"team:{owners.amina.username}") == []

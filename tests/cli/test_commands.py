@@ -59,6 +59,32 @@ def test_create_list_and_revoke(tmp_path: Path) -> None:
     assert created.stderr == f"Error: {message}\n"
 
 
+def test_service_account(tmp_path: Path) -> None:
+    made(tmp_path)
+    bot = ("user", "create", "wash_sync", "--owner")
+    for options, message in (
+        (("nobody",), "There is no user or team nobody."),
+        (("team:WASH",), "There is no user or team team:WASH."),
+        (("amina", "--superuser"), "A service account has no password and no rights. Use --owner with names only."),
+        (("AnonymousUser",), "A service account needs an active person or a team as its owner."),
+    ):
+        done = run_command(*bot, *options, data=tmp_path)
+        assert (done.returncode != 0, f"Error: {message}\n" in done.stderr) == (True, True), done.stderr
+    assert run_command(*bot, "Amina", data=tmp_path).stdout == "user wash_sync created\n"
+    nested = run_command("user", "create", "nested", "--owner", "wash_sync", data=tmp_path)
+    assert nested.stderr == "Error: A service account needs an active person or a team as its owner.\n"
+    assert run_command("token", "create", "wash_sync", data=tmp_path).stdout.startswith("fgt_")
+    assert re.search(r"wash_sync +amina +1 ", run_command("user", "list", data=tmp_path).stdout)
+    for refused in (("password", "wash_sync", "--password-stdin"), ("change", "wash_sync", "--superuser")):
+        done = run_command("user", *refused, data=tmp_path, stdin=PASSWORD)
+        assert (done.returncode, "is a service account" in done.stderr) == (1, True), done.stderr
+    assert run_command("user", "disable", "amina", data=tmp_path).returncode == 0
+    done = run_command("user", "enable", "wash_sync", data=tmp_path)
+    assert done.stderr == "Error: A service account needs an active person or a team as its owner.\n"
+    assert run_command("user", "enable", "amina", data=tmp_path).returncode == 0
+    assert run_command("user", "enable", "wash_sync", data=tmp_path).stdout == "user wash_sync enabled\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "stdin", "message"),
     [
