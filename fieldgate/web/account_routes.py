@@ -15,6 +15,7 @@ from fieldgate.accounts.invitations import INVITATION_PATH, InvitationStore
 from fieldgate.accounts.log_routes import OWN_ACCESS_PATH
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.schemas import ACCOUNT_PATH, SESSIONS_PATH, TOKENS_PATH
+from fieldgate.accounts.service_account_routes import SERVICE_ACCOUNTS_PATH
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.db import now
 from fieldgate.errors import Forbidden, Header, NotFound, Problem
@@ -155,6 +156,7 @@ async def account_page(
         "account": await api.get(ACCOUNT_PATH),
         "tokens": await api.get(TOKENS_PATH, {"limit": MAX_LISTED}),
         "sessions": await api.get(SESSIONS_PATH, {"limit": MAX_LISTED}),
+        "service_accounts": await api.get(SERVICE_ACCOUNTS_PATH, {"limit": MAX_LISTED}),
         "logins": await api.get(OWN_ACCESS_PATH, {"limit": MAX_LISTED_LOGINS}),
     }
     return _page(templates, "accounts/account.html", context, **values)

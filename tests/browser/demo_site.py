@@ -196,6 +196,10 @@ def _create_team(site: DemoSite) -> None:
     uid = site.send(USER, "POST", "/api/v2/teams/", json=body)["uid"]
     site.paths["team"], site.paths["team_uid"] = f"/api/v2/teams/{uid}/", uid
     site.send(USER, "POST", f"/api/v2/teams/{uid}/members/", json={"users": [USERNAMES[COLLEAGUE], MEMBER]})
+    with site.client(ANONYMOUS) as client:  # not with a token
+        for path, body in (("", {"username": "wash_sync", "team": uid}), ("wash_sync/tokens/", {"name": "Server"})):
+            auth = (USERNAMES[USER], PASSWORD)
+            client.post(f"/api/v2/service-accounts/{path}", json=body, auth=auth).raise_for_status()
 
 
 def _share(site: DemoSite) -> None:

@@ -13,6 +13,7 @@ from fieldgate.web.pages import (
     permissions,
     reference,
     review,
+    service_accounts,
     sharing,
     teams,
     trash,
@@ -21,8 +22,8 @@ from fieldgate.web.pages import (
 )
 
 _MODULES = (
-    account, assets, event_detail, events, home, imports, log, ownership, permissions, reference, review, sharing,
-    teams, trash, users, versions,
+    account, assets, event_detail, events, home, imports, log, ownership, permissions, reference, review,
+    service_accounts, sharing, teams, trash, users, versions,
 )  # fmt: skip
 
 PAGES: dict[str, PageView] = {name: view for module in _MODULES for name, view in module.PAGES.items()}

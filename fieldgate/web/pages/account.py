@@ -19,6 +19,10 @@ PAGE_PATH = "/account/"
 
 
 async def create_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    return await send_new_token(form, api, TOKENS_PATH)
+
+
+async def send_new_token(form: SubmittedForm, api: InternalAPI, list_path: str) -> FormResult:
     """The page shows the token itself once: it must not travel in a URL or a cookie."""
     days = form.get("lifetime_days")
     body = {
@@ -28,7 +32,7 @@ async def create_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
         "assets": form.get("assets").replace(",", " ").split() or None,
         "networks": form.get("networks").replace(",", " ").split() or None,
     }
-    return FormPreview({"token": await api.call("POST", TOKENS_PATH, json=body)})
+    return FormPreview({"token": await api.call("POST", list_path, json=body)})
 
 
 async def revoke_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
@@ -81,7 +85,7 @@ def deletion_errors(response: APIResponse) -> FormErrors:
     return FormErrors.from_response(without_assets, {"confirm": "confirm"}, {"owned": response.body.get("assets", [])})
 
 
-_TOKEN_FIELDS = {name: name for name in ("name", "lifetime_days", "scopes", "assets", "networks")}
+TOKEN_FIELDS = {name: name for name in ("name", "lifetime_days", "scopes", "assets", "networks")}
 _PASSWORD_FIELDS = {
     "current_password": "current_password", "detail": "current_password", "new_password": "new_password",
 }  # fmt: skip
@@ -91,7 +95,7 @@ PAGES: dict[str, PageView] = {
     "account_session_list": PageView("accounts/own_list.html"),
 }
 FORMS: dict[FormKey, PageForm] = {
-    ("account_page", "create-token"): PageForm(create_token, _TOKEN_FIELDS, is_once=True),
+    ("account_page", "create-token"): PageForm(create_token, TOKEN_FIELDS, is_once=True),
     ("account_page", "revoke"): PageForm(revoke_token),
     ("account_page", "password"): PageForm(change_password, _PASSWORD_FIELDS),
     ("account_page", "end-sessions"): PageForm(end_sessions),

@@ -37,6 +37,7 @@ _ON_FORMS: Sentences = {
     "transfer-cancel": Message("{by} cancelled the invitation of {user} to own it."),
 }
 _RESTORED = Message("{by} restored an earlier version.")
+_DISABLED_WITH_OWNER = Message("The service account {user} was disabled, because its owner was disabled or deleted.")
 _RENAMED_TEAM = Message("{by} changed the name of the team “{old}” to “{new}”.")
 _ON_OTHERS: Mapping[str, Sentences] = {
     "user": {
@@ -148,6 +149,8 @@ def log_sentence(record: Mapping[str, Any], language: Language, asset_type: str 
         message = _NEW_ADMIN
     elif action == "auth-failed" and not record["username"]:
         message = _UNKNOWN_NAME
+    elif action == "disable" and "reason" in metadata:
+        message = _DISABLED_WITH_OWNER
     name = metadata.get("name")
     renamed = name if isinstance(name, Mapping) else {}
     if model == "team" and renamed:

@@ -1,0 +1,64 @@
+"""Pages of service accounts: the list, and one account with its tokens."""
+
+from typing import Any
+
+from fieldgate.accounts.service_account_routes import SERVICE_ACCOUNTS_PATH, service_account_path
+from fieldgate.assets.schemas import TEAMS_PATH
+from fieldgate.http.internal_api import InternalAPI
+from fieldgate.i18n.messages import Message, translate
+from fieldgate.web.page_views import FormKey, FormResult, Page, PageForm, PageView, Redirect, SubmittedForm
+from fieldgate.web.pages.account import TOKEN_FIELDS, send_new_token, send_revocation
+
+MAX_LISTED = 100  # tokens of an account, and teams to choose from
+
+
+async def load_list(page: Page, api: InternalAPI) -> dict[str, Any]:
+    found = (await api.get(TEAMS_PATH, {"limit": MAX_LISTED}))["results"]
+    teams = [(each["uid"], each["name"]) for each in found if each["role"] == "admin"]
+    return {"team_options": [("", translate(Message("You"), page.language)), *teams]}
+
+
+async def load_account(page: Page, api: InternalAPI) -> dict[str, Any]:
+    return {"tokens": await api.get(f"{service_account_path(page.record['username'])}tokens/", {"limit": MAX_LISTED})}
+
+
+async def create_account(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    body = {"username": form.get("username"), "team": form.get("team")}
+    created = await api.call("POST", SERVICE_ACCOUNTS_PATH, json=body)
+    message = Message("The service account {name} was created. Create a token for it.", name=created["username"])
+    return Redirect(service_account_path(created["username"]), message)
+
+
+async def create_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    return await send_new_token(form, api, f"{_path(form)}tokens/")
+
+
+async def revoke_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    return await send_revocation(form, api, f"{_path(form)}tokens/", _path(form))
+
+
+async def set_active(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    is_active, name = form.name == "enable", form.path_values["username"]
+    await api.call("PATCH", _path(form), json={"is_active": is_active})
+    disabled = Message("The account of {name} is disabled.", name=name)
+    return Redirect(
+        _path(form), Message("The account of {name} is active again.", name=name) if is_active else disabled
+    )
+
+
+def _path(form: SubmittedForm) -> str:
+    return service_account_path(form.path_values["username"])
+
+
+PAGES: dict[str, PageView] = {
+    "service_account_list": PageView("accounts/service_account_list.html", load_list),
+    "service_account_detail": PageView("accounts/service_account_detail.html", load_account),
+    "service_account_token_list": PageView("accounts/own_list.html"),
+}
+FORMS: dict[FormKey, PageForm] = {
+    ("service_account_list", "create"): PageForm(create_account, {"username": "username", "team": "team"}),
+    ("service_account_detail", "create-token"): PageForm(create_token, TOKEN_FIELDS, is_once=True),
+    ("service_account_detail", "revoke"): PageForm(revoke_token),
+    ("service_account_detail", "disable"): PageForm(set_active),
+    ("service_account_detail", "enable"): PageForm(set_active),
+}
