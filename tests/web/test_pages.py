@@ -171,7 +171,7 @@ async def test_static_files_are_immutable(service: Service) -> None:
 
 async def test_index_of_endpoints(service: Service) -> None:
     names = ["assets", "country", "disaster_type", "event", "imports", "permissions", "region", "teams", "users"]
-    names += ["access-logs", "audit-logs", "project-history-logs", "permission-assignments"]
+    names += ["access-logs", "audit-logs", "project-history-logs", "permission-assignments", "service-accounts"]
     paths = {name: f"{BASE_URL}/api/v2/{name}/" for name in names}
     nested = ("access-logs/me", "assets/deleted", "permission-assignments/suggestions", "project-ownership/invites")
     paths |= {path.replace("/", "-"): f"{BASE_URL}/api/v2/{path}/" for path in nested}
