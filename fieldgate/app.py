@@ -16,7 +16,6 @@ from fieldgate.accounts.leaving import AccountRemover
 from fieldgate.accounts.log_store import LogStore
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
-from fieldgate.accounts.service_accounts import ServiceAccountStore
 from fieldgate.accounts.storage_quota import StorageQuota
 from fieldgate.accounts.store import AccountStore
 from fieldgate.accounts.teams import TeamStore
@@ -207,7 +206,6 @@ def build_app(
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
         passwords, LogStore(database), InvitationStore(database), UserEditor(database, data_versions),
-        ServiceAccountStore(database),
         TeamStore(database, data_versions, trash.log_deleted_teams),
         AccountRemover(database, data_versions, trash),
         OwnershipStore(database, data_versions), ReviewStore(database),

@@ -272,5 +272,5 @@ def full_user_record(row: Row[Any], public_collections: int = 0) -> FullUserReco
         countries=row.countries,
         last_login=row.last_login_at,
         invitation_expires=row.invitation_expires_at,
-        owner=row.owner_name,
+        owner=None if row.owner_id is None else row.owner_username or "",
     )

@@ -11,7 +11,7 @@ import msgspec
 from sqlalchemy import Row, select
 
 from fieldgate.accounts.account_log import user_entry
-from fieldgate.accounts.service_account_rules import NO_PASSWORD, reject_service_account
+from fieldgate.accounts.service_accounts import NO_PASSWORD, reject_service_account
 from fieldgate.accounts.store import INVITATION_PREFIX, IssuedBy, hash_token, new_token
 from fieldgate.accounts.tables import invitations, tokens, users
 from fieldgate.db import Database, now, upsert

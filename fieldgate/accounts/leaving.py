@@ -13,7 +13,7 @@ from msgspec import Meta
 from sqlalchemy import Row, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.accounts.service_account_rules import disable_owned
+from fieldgate.accounts.service_accounts import disable_owned
 from fieldgate.accounts.store import TOPIC, UnknownUser, username_hash
 from fieldgate.accounts.tables import PUBLIC_USER_ID, reserved_usernames, users
 from fieldgate.accounts.teams import TeamName, delete_emptied_teams, lock_teams_of
@@ -120,7 +120,7 @@ class AccountRemover:
             if left := await delete_emptied_teams(connection, by, user_id, self._assets.log_deleted_teams):
                 raise IsOnlyAdmin(left)
             await self._assets.purge_trash_of(connection, by, user_id)
-            await disable_owned(connection, by, [user_id], "owner-deleted")
+            await disable_owned(connection, by, [user_id], "deleted")
             await connection.execute(users.delete().where(users.c.id == user_id))
             await connection.execute(reserved_usernames.insert().values(hash=username_hash(row.username)))
             entry = LogEntry(

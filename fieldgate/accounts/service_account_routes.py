@@ -11,7 +11,6 @@ from fieldgate.accounts.account_rules import reject_token, username_error
 from fieldgate.accounts.admin_routes import username_taken
 from fieldgate.accounts.routes import create_named_token, revoke_token_of, token_record
 from fieldgate.accounts.schemas import AccountTokenRecord, NewAccountToken, NewTokenBody, UserChanges, user_path
-from fieldgate.accounts.service_accounts import ServiceAccountStore
 from fieldgate.accounts.store import AccountStore, NewUser, UsernameTaken
 from fieldgate.accounts.tables import TEAM_PREFIX
 from fieldgate.accounts.teams import TeamName, TeamStore
@@ -58,14 +57,15 @@ def service_account_path(username: str) -> str:
 
 
 def _record(row: Row[Any]) -> ServiceAccountRecord:
-    is_team = (row.owner_name or "").startswith(TEAM_PREFIX)
+    owner: str = row.owner_username or ""
+    is_team = owner.startswith(TEAM_PREFIX)
     path = service_account_path(row.username)
     return ServiceAccountRecord(
         url=Link(path),
         user=Link(user_path(row.username)),
         username=row.username,
-        owner=None if is_team else row.owner_name,
-        team=TeamName(row.owner_uid, row.owner_name.removeprefix(TEAM_PREFIX)) if is_team else None,
+        owner=None if is_team else row.owner_username,
+        team=TeamName(row.owner_uid, owner.removeprefix(TEAM_PREFIX)) if is_team else None,
         is_active=row.disabled_at is None,
         date_created=row.created_at,
         token_count=row.token_count,
@@ -82,10 +82,8 @@ def _record(row: Row[Any]) -> ServiceAccountRecord:
     ),
     scope=Scope.ACCOUNT,
 )
-async def service_account_list(
-    page: PageRequest, user: User, store: ServiceAccountStore
-) -> ListResult[ServiceAccountRecord]:
-    count, rows = await store.page(user, page)
+async def service_account_list(page: PageRequest, user: User, store: AccountStore) -> ListResult[ServiceAccountRecord]:
+    count, rows = await store.list_service_accounts(user, page)
     return ListResult(count, [_record(row) for row in rows])
 
 
@@ -100,17 +98,19 @@ async def service_account_list(
     error_statuses=(409,),
 )
 async def service_account_creation(
-    user: User, body: NewServiceAccount, accounts: AccountStore, store: ServiceAccountStore, teams: TeamStore
+    user: User, body: NewServiceAccount, store: AccountStore, teams: TeamStore
 ) -> Created:
     reject_token(user)
     if error := username_error(body.username):
         raise ValidationError({"username": [error]})
     owner_id = (await teams.find_managed(user, body.team)).id if body.team else user.id
     try:
-        await accounts.create_user(NewUser(username=body.username, owner_id=owner_id), by=user)
+        await store.create_user(NewUser(username=body.username, owner_id=owner_id), by=user)
     except UsernameTaken:
         raise ValidationError({"username": [username_taken(body.username)]}) from None
-    return Created(_record(await store.find(user, body.username)), Link(service_account_path(body.username)))
+    return Created(
+        _record(await store.find_service_account(user, body.username)), Link(service_account_path(body.username))
+    )
 
 
 @routes.get(
@@ -120,8 +120,8 @@ async def service_account_creation(
     description=Message("One service account that the caller manages, by username."),
     scope=Scope.ACCOUNT,
 )
-async def service_account_detail(username: str, user: User, store: ServiceAccountStore) -> ServiceAccountRecord:
-    return _record(await store.find(user, username))
+async def service_account_detail(username: str, user: User, store: AccountStore) -> ServiceAccountRecord:
+    return _record(await store.find_service_account(user, username))
 
 
 @routes.patch(
@@ -134,12 +134,12 @@ async def service_account_detail(username: str, user: User, store: ServiceAccoun
     error_statuses=(409,),
 )
 async def service_account_change(
-    username: str, user: User, body: ServiceAccountChange, store: ServiceAccountStore, editor: UserEditor
+    username: str, user: User, body: ServiceAccountChange, store: AccountStore, editor: UserEditor
 ) -> ServiceAccountRecord:
     reject_token(user)
-    row = await store.find(user, username)
+    row = await store.find_service_account(user, username)
     await editor.change(row.id, UserChanges(is_active=body.is_active), by=user)
-    return _record(await store.find(user, username))
+    return _record(await store.find_service_account(user, username))
 
 
 @routes.get_list(
@@ -150,10 +150,10 @@ async def service_account_change(
     scope=Scope.ACCOUNT,
 )
 async def service_account_token_list(
-    username: str, page: PageRequest, user: User, store: ServiceAccountStore, accounts: AccountStore
+    username: str, page: PageRequest, user: User, store: AccountStore
 ) -> ListResult[AccountTokenRecord]:
-    row = await store.find(user, username)
-    count, rows = await accounts.list_tokens_of(row.id, page)
+    row = await store.find_service_account(user, username)
+    count, rows = await store.list_tokens_of(row.id, page)
     return ListResult(count, [token_record(each, _record(row).tokens.path, user) for each in rows])
 
 
@@ -171,14 +171,13 @@ async def service_account_token_creation(
     username: str,
     user: User,
     body: NewTokenBody,
-    store: ServiceAccountStore,
-    accounts: AccountStore,
+    store: AccountStore,
     settings: Settings,
 ) -> Created:
     reject_token(user)
-    row = await store.find(user, username)
+    row = await store.find_service_account(user, username)
     try:
-        return await create_named_token(row, body, _record(row).tokens.path, accounts, settings, by=user)
+        return await create_named_token(row, body, _record(row).tokens.path, store, settings, by=user)
     except Unauthorized:
         raise Conflict(Message("The user {name} is disabled. Enable the account first.", name=row.username)) from None
 
@@ -188,8 +187,6 @@ async def service_account_token_creation(
     title=Message("Revoke a token of a service account"),
     description=Message("Revokes a token. It is refused from the next request on. Not with a token."),
 )
-async def service_account_token_deletion(
-    username: str, id: str, user: User, store: ServiceAccountStore, accounts: AccountStore
-) -> None:
+async def service_account_token_deletion(username: str, id: str, user: User, store: AccountStore) -> None:
     reject_token(user)
-    await revoke_token_of((await store.find(user, username)).id, id, accounts, by=user)
+    await revoke_token_of((await store.find_service_account(user, username)).id, id, store, by=user)

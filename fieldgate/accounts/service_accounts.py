@@ -1,43 +1,74 @@
-"""Queries for service accounts. `AccountStore` creates them, `UserEditor` disables and enables them."""
+"""Rules of service accounts: users without a password that a person or a team owns.
 
-from typing import Any
+An owner has a lower id than its accounts, so whoever locks users in order of id locks the owner first.
+"""
 
-from sqlalchemy import Row, Select, func, select
+from collections.abc import Collection
+from typing import Literal
 
-from fieldgate.accounts.service_account_rules import is_owned_by
-from fieldgate.accounts.store import is_live, username_key
-from fieldgate.accounts.tables import tokens, users
-from fieldgate.db import Database, RowPage, paginate
-from fieldgate.errors import NotFound
+from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fieldgate.accounts.account_log import user_entry
+from fieldgate.accounts.tables import PUBLIC_USER_ID, team_members, tokens, users
+from fieldgate.db import now
+from fieldgate.db.log import LogUser, write_log
+from fieldgate.errors import Conflict
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import User
-from fieldgate.pagination import PageRequest
+from fieldgate.identity import Caller
+
+MAX_OWNED = 50  # service accounts of one person or team
+NO_PASSWORD = Message("{name} is a service account. It has no password: create a token for it.")
+NO_ADMIN = Message("{name} is a service account. It cannot be a superuser or an admin of a team.")
 
 
-class ServiceAccountStore:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def page(self, caller: User, page: PageRequest) -> RowPage:
-        """Return the service accounts that a caller manages, by username."""
-        async with self._database.read_transaction() as connection:
-            return await paginate(connection, _select(caller), page, order_by=[users.c.username_key, users.c.id])
-
-    async def find(self, caller: User, username: str) -> Row[Any]:
-        """Return a service account that a caller manages, or raise `NotFound`."""
-        query = _select(caller).where(users.c.username_key == username_key(username))
-        async with self._database.read_transaction() as connection:
-            row: Row[Any] | None = (await connection.execute(query)).one_or_none()
-        if row is None:
-            message = Message("There is no service account {name}, or you do not manage it.", name=username[:150])
-            raise NotFound(message)
-        return row
+def is_owned_by(user_id: int) -> ColumnElement[bool]:
+    """Whether a row of `users` is a service account of a person, or of a team that the person is an admin of."""
+    managed = select(team_members.c.team_id).where(team_members.c.user_id == user_id, team_members.c.role == "admin")
+    return or_(users.c.owner_id == user_id, users.c.owner_id.in_(managed))
 
 
-def _select(caller: User) -> Select[Any]:
-    """Service accounts of a caller and the teams of which the caller is an admin, or all, with owner and tokens."""
-    owner = users.alias()
-    count = select(func.count()).where(tokens.c.user_id == users.c.id, is_live()).scalar_subquery()
-    columns = (owner.c.username.label("owner_name"), owner.c.uid.label("owner_uid"), count.label("token_count"))
-    query = select(users, *columns).outerjoin_from(users, owner, owner.c.id == users.c.owner_id)
-    return query.where(users.c.owner_id.is_not(None) if caller.is_superuser else is_owned_by(caller.id))
+async def reject_service_account(connection: AsyncConnection, is_meant: ColumnElement[bool], refusal: Message) -> None:
+    """Raise `Conflict` if one of these users is a service account. That never changes."""
+    found = select(users.c.username).where(is_meant, users.c.owner_id.is_not(None)).order_by(users.c.id).limit(1)
+    name = (await connection.execute(found)).scalar()
+    if name is not None:
+        raise Conflict(Message(refusal.text, name=name))
+
+
+async def lock_owner(connection: AsyncConnection, owner_id: int) -> str:
+    """Lock the owner of an account that is created or enabled, and return its uid. Raise `Conflict` if it cannot be."""
+    owner = select(users.c.uid).where(
+        users.c.id == owner_id,
+        users.c.id != PUBLIC_USER_ID,
+        users.c.disabled_at.is_(None),
+        users.c.owner_id.is_(None),
+    )
+    uid: str | None = (await connection.execute(owner.with_for_update(key_share=True))).scalar()
+    if uid is None:
+        raise Conflict(Message("A service account needs an active person or a team as its owner."))
+    return uid
+
+
+async def check_limit(connection: AsyncConnection, owner_id: int) -> None:
+    """The owner is locked."""
+    owned = select(func.count()).select_from(users).where(users.c.owner_id == owner_id)
+    if (await connection.execute(owned)).scalar_one() >= MAX_OWNED:
+        raise Conflict(
+            Message("This owner has {most} service accounts, the limit. Ask a superuser to delete one.", most=MAX_OWNED)
+        )
+
+
+async def disable_owned(
+    connection: AsyncConnection, by: Caller, owner_ids: Collection[int], reason: Literal["disabled", "deleted"]
+) -> None:
+    """Disable the service accounts of owners who are disabled or deleted, and locked. Tokens are revoked for good."""
+    active = select(users.c.id, users.c.uid, users.c.username).where(
+        users.c.owner_id.in_(owner_ids), users.c.disabled_at.is_(None)
+    )
+    accounts = [LogUser(*row) for row in await connection.execute(active.order_by(users.c.id).with_for_update())]
+    ids = [each.id for each in accounts]
+    await connection.execute(users.update().where(users.c.id.in_(ids)).values(disabled_at=now()))
+    is_theirs = and_(tokens.c.user_id.in_(ids), tokens.c.revoked_at.is_(None))
+    await connection.execute(tokens.update().where(is_theirs).values(revoked_at=now()))
+    await write_log(connection, by, *(user_entry("disable", each, reason=f"owner-{reason}") for each in accounts))

@@ -9,12 +9,18 @@ from enum import Enum
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Delete, Row, Select, and_, bindparam, case, func, or_, select
+from sqlalchemy import Delete, Label, Row, Select, and_, bindparam, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.account_log import login_entry, sessions_entry, token_entry, user_entry
-from fieldgate.accounts.service_account_rules import NO_PASSWORD, check_limit, lock_owner, reject_service_account
+from fieldgate.accounts.service_accounts import (
+    NO_PASSWORD,
+    check_limit,
+    is_owned_by,
+    lock_owner,
+    reject_service_account,
+)
 from fieldgate.accounts.tables import (
     PUBLIC_USER_ID,
     TEAM_PREFIX,
@@ -27,7 +33,8 @@ from fieldgate.accounts.tables import (
 )
 from fieldgate.db import CommitCache, Database, DataVersions, PreparedQuery, RowPage, Timestamp, new_uid, now, paginate
 from fieldgate.db.log import LogEntry, LogUser, count_in_log, write_log
-from fieldgate.errors import Unauthorized
+from fieldgate.errors import NotFound, Unauthorized
+from fieldgate.i18n.messages import Message
 from fieldgate.identity import NO_LIMITS, OPERATOR, AuthMethod, Caller, Scope, TokenLimits, User
 from fieldgate.pagination import PageRequest
 
@@ -186,13 +193,27 @@ class AccountStore:
 
     async def find_owners(self, name: str) -> Sequence[int]:
         """Return the ids of the user with a name, or of teams: `team:` and a name, which several can have, or a uid."""
-        is_meant: ColumnElement[bool] = users.c.username_key == username_key(name)
+        query = select(users.c.id).where(users.c.username_key == username_key(name))
         if name.startswith(TEAM_PREFIX):
             team = name.removeprefix(TEAM_PREFIX)
-            is_meant = or_(teams.c.name_key == username_key(team), and_(teams.c.id.is_not(None), users.c.uid == team))
-        query = select(users.c.id).outerjoin_from(users, teams, teams.c.id == users.c.id).where(is_meant)
+            is_meant = or_(teams.c.name_key == username_key(team), users.c.uid == team)
+            query = select(teams.c.id).join_from(teams, users, users.c.id == teams.c.id).where(is_meant)
         async with self._database.read_transaction() as connection:
             return (await connection.execute(query)).scalars().all()
+
+    async def list_service_accounts(self, caller: User, page: PageRequest) -> RowPage:
+        """Return the service accounts that a caller manages, by username, with their numbers of valid tokens."""
+        async with self._database.read_transaction() as connection:
+            return await paginate(connection, _managed_by(caller), page, order_by=[users.c.username_key, users.c.id])
+
+    async def find_service_account(self, caller: User, username: str) -> Row[Any]:
+        """Return a service account that a caller manages, or raise `NotFound`."""
+        query = _managed_by(caller).where(users.c.username_key == username_key(username))
+        async with self._database.read_transaction() as connection:
+            row: Row[Any] | None = (await connection.execute(query)).one_or_none()
+        if row is None:
+            raise NotFound(Message("There is no service account {name}, or you do not manage it.", name=username[:150]))
+        return row
 
     async def search_users(self, search: str, page: PageRequest, *, is_active: bool | None) -> RowPage:
         """Return a page of users, sorted by username, with the expiry of their invitations.
@@ -213,9 +234,9 @@ class AccountStore:
 
     async def list_users(self) -> Sequence[Row[Any]]:
         """Return all users with their number of valid tokens."""
-        counts = select(tokens.c.user_id, func.count().label("tokens")).where(is_live()).group_by(tokens.c.user_id)
+        counts = select(tokens.c.user_id, func.count().label("tokens")).where(_is_live()).group_by(tokens.c.user_id)
         live = counts.subquery()
-        columns = (func.coalesce(live.c.tokens, 0).label("tokens"), _owner_name())
+        columns = (func.coalesce(live.c.tokens, 0).label("tokens"), _of_owner("username"))
         with_counts = select(users, *columns).outerjoin_from(users, live, users.c.id == live.c.user_id)
         query = with_counts.where(is_person())
         async with self._database.read_transaction() as connection:
@@ -237,7 +258,7 @@ class AccountStore:
             is_meant = users.c.username_key == username_key(username)
             await reject_service_account(connection, is_meant, NO_PASSWORD)
             user = await self._update_in(connection, username, password_hash=password_hash)
-            is_other = and_(_is_session_of(user.id), tokens.c.hash != hash_token(keep_session), is_live())
+            is_other = and_(_is_session_of(user.id), tokens.c.hash != hash_token(keep_session), _is_live())
             ended = await connection.execute(tokens.update().where(is_other).values(revoked_at=now()))
             await write_log(connection, by, user_entry("change-password", user))
             return ended.rowcount
@@ -315,7 +336,7 @@ class AccountStore:
     async def _drop_least_used(
         self, connection: AsyncConnection, user_id: int, issued_by: IssuedBy, timestamp: datetime
     ) -> None:
-        of_kind = and_(tokens.c.user_id == user_id, tokens.c.issued_by == issued_by.value, is_live())
+        of_kind = and_(tokens.c.user_id == user_id, tokens.c.issued_by == issued_by.value, _is_live())
         most_recent = (
             select(tokens.c.id)
             .where(of_kind)
@@ -342,7 +363,7 @@ class AccountStore:
 
     async def _list_live(self, condition: Any, page: PageRequest) -> RowPage:
         async with self._database.read_transaction() as connection:
-            query = select(tokens).where(condition, is_live())
+            query = select(tokens).where(condition, _is_live())
             return await paginate(connection, query, page, order_by=[tokens.c.id.desc()])
 
     async def revoke_token_of(self, user_id: int, token_id: int, *, by: Caller) -> bool:
@@ -372,7 +393,7 @@ class AccountStore:
     async def _revoke(self, condition: Any, by: Caller) -> int:
         """All of these are of one user."""
         columns = (tokens.c.user_id, tokens.c.name, tokens.c.prefix, tokens.c.issued_by)
-        update = tokens.update().where(condition, is_live()).values(revoked_at=now()).returning(*columns)
+        update = tokens.update().where(condition, _is_live()).values(revoked_at=now()).returning(*columns)
         async with self._database.transaction() as connection:
             revoked = (await connection.execute(update)).all()
             if revoked:
@@ -467,19 +488,26 @@ def _with_invitation() -> Select[Any]:
     expiry = select(invitations.c.expires_at).where(
         invitations.c.user_id == users.c.id, invitations.c.expires_at > now()
     )
-    return select(users, expiry.scalar_subquery().label("invitation_expires_at"), _owner_name())
+    return select(users, expiry.scalar_subquery().label("invitation_expires_at"), _of_owner("username"))
 
 
-def _owner_name() -> ColumnElement[str | None]:
-    """The name of the owner of a service account, empty if the owner was deleted. None for other users."""
+def _of_owner(column: str) -> Label[Any]:
+    """The name or uid of the owner of a service account. None if the owner was deleted, and for other users."""
     owner = users.alias()
-    name = select(owner.c.username).where(owner.c.id == users.c.owner_id).scalar_subquery()
-    return case((users.c.owner_id.is_not(None), func.coalesce(name, ""))).label("owner_name")
+    value = select(owner.c[column]).where(owner.c.id == users.c.owner_id)
+    return value.scalar_subquery().label(f"owner_{column}")
+
+
+def _managed_by(caller: User) -> Select[Any]:
+    """Service accounts of a caller and of the teams that the caller is an admin of; of superusers all."""
+    count = select(func.count()).where(tokens.c.user_id == users.c.id, _is_live()).scalar_subquery()
+    query = select(users, _of_owner("username"), _of_owner("uid"), count.label("token_count"))
+    return query.where(users.c.owner_id.is_not(None) if caller.is_superuser else is_owned_by(caller.id))
 
 
 async def revoke_tokens(connection: AsyncConnection, user_id: int) -> None:
     """Revoke all tokens and browser sessions of a user."""
-    is_valid = and_(tokens.c.user_id == user_id, is_live())
+    is_valid = and_(tokens.c.user_id == user_id, _is_live())
     await connection.execute(tokens.update().where(is_valid).values(revoked_at=now()))
 
 
@@ -487,7 +515,7 @@ def _is_session_of(user_id: int) -> Any:
     return and_(tokens.c.user_id == user_id, tokens.c.issued_by == IssuedBy.SESSION.value)
 
 
-def is_live() -> Any:
+def _is_live() -> Any:
     return and_(tokens.c.revoked_at.is_(None), or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > now()))
 
 

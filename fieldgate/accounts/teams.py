@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.accounts.service_account_rules import NO_ADMIN, disable_owned, reject_service_account
+from fieldgate.accounts.service_accounts import NO_ADMIN, disable_owned, reject_service_account
 from fieldgate.accounts.store import TOPIC, username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, TEAM_PREFIX, team_members, teams, users
 from fieldgate.db import Database, DataVersions, PreparedQuery, RowPage, in_bound_list, new_uid, now, paginate
@@ -251,8 +251,8 @@ async def _delete(
     connection: AsyncConnection, by: Caller, deleted: Sequence[Row[Any]], log_deleted: LogDeletedTeams
 ) -> None:
     ids = [row.id for row in deleted]
-    await disable_owned(connection, by, ids, "team-deleted")
     await log_deleted(connection, by, ids)
+    await disable_owned(connection, by, ids, "deleted")
     await connection.execute(users.delete().where(users.c.id.in_(ids)))
     await write_log(connection, by, *(_entry("delete", LogObject("team", row.uid, row.name)) for row in deleted))
 

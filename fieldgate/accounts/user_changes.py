@@ -8,13 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.account_log import user_entry
 from fieldgate.accounts.schemas import UserChanges
-from fieldgate.accounts.service_account_rules import (
-    NO_ADMIN,
-    disable_owned,
-    is_owned_by,
-    lock_owner,
-    reject_service_account,
-)
+from fieldgate.accounts.service_accounts import NO_ADMIN, disable_owned, is_owned_by, lock_owner
 from fieldgate.accounts.store import TOPIC, revoke_tokens
 from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, users, with_teams_of
 from fieldgate.accounts.teams import lock_teams_of, replace_disabled_admin
@@ -81,9 +75,8 @@ class UserEditor:
             if is_active is False:
                 await lock_teams_of(connection, user_id)
             superusers = await lock_superusers(connection, user_id)
-            is_owner = changes == UserChanges(is_active=is_active) and await _is_owner(connection, by, user_id)
+            is_owner = await _check_service_account(connection, user_id, changes, by)
             check_change(user_id, changes, by=None if is_owner else by.id, active_superusers=superusers)
-            await _check_service_account(connection, user_id, changes)
             await write_log(connection, by, *await _entries(connection, user_id, changes))
             if values:
                 await connection.execute(account.values(**values))
@@ -94,24 +87,22 @@ class UserEditor:
                 await replace_disabled_admin(connection, by, user_id)
                 await connection.execute(invitations.delete().where(invitations.c.user_id == user_id))
                 await revoke_tokens(connection, user_id)
-                await disable_owned(connection, by, [user_id], "owner-disabled")
+                await disable_owned(connection, by, [user_id], "disabled")
             await self._data_versions.bump(connection, TOPIC)
 
 
-async def _is_owner(connection: AsyncConnection, by: Caller, user_id: int) -> bool:
-    if by.id is None:
+async def _check_service_account(connection: AsyncConnection, user_id: int, changes: UserChanges, by: Caller) -> bool:
+    """Raise `Conflict` if a service account cannot be changed so. Return whether `by` may do it as its owner."""
+    is_owner = is_owned_by(by.id or PUBLIC_USER_ID).label("is_owner")
+    account = select(users.c.username, users.c.owner_id, is_owner).where(users.c.id == user_id)
+    row = (await connection.execute(account.where(users.c.owner_id.is_not(None)))).one_or_none()
+    if row is None:
         return False
-    owned = select(users.c.id).where(users.c.id == user_id, is_owned_by(by.id))
-    return (await connection.execute(owned)).first() is not None
-
-
-async def _check_service_account(connection: AsyncConnection, user_id: int, changes: UserChanges) -> None:
     if changes.is_superuser:
-        await reject_service_account(connection, users.c.id == user_id, NO_ADMIN)
+        raise Conflict(Message(NO_ADMIN.text, name=row.username))
     if changes.is_active:
-        owner_id = (await connection.execute(select(users.c.owner_id).where(users.c.id == user_id))).scalar()
-        if owner_id is not None:
-            await lock_owner(connection, owner_id)
+        await lock_owner(connection, row.owner_id)
+    return bool(row.is_owner) and changes == UserChanges(is_active=changes.is_active)
 
 
 async def _entries(connection: AsyncConnection, user_id: int, changes: UserChanges) -> list[LogEntry]:

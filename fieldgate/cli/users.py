@@ -164,7 +164,7 @@ def _to_row(row: Any) -> tuple[object, ...]:
     rights = [word for word, holds in (("superuser", row.is_superuser), ("ifrc", row.is_ifrc)) if holds]
     disabled = None if row.disabled_at is None else f"{row.disabled_at:%Y-%m-%d}"
     created = f"{row.created_at:%Y-%m-%d}"
-    owner = None if row.owner_id is None else row.owner_name or "(deleted)"
+    owner = None if row.owner_id is None else row.owner_username or "(deleted)"
     return row.id, row.username, ", ".join(rights), ", ".join(row.countries), owner, row.tokens, created, disabled
 
 

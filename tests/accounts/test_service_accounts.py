@@ -12,7 +12,7 @@ from sqlalchemy import select
 from fieldgate.accounts.invitations import InvitationStore
 from fieldgate.accounts.leaving import AccountRemover
 from fieldgate.accounts.schemas import UserChanges
-from fieldgate.accounts.service_account_rules import MAX_OWNED
+from fieldgate.accounts.service_accounts import MAX_OWNED
 from fieldgate.accounts.store import IssuedBy, NewUser
 from fieldgate.accounts.tables import team_members, tokens, users
 from fieldgate.accounts.user_changes import UserEditor
@@ -284,7 +284,7 @@ async def test_team_is_deleted(owners: Owners, how: str) -> None:
         assert (await owners.send(owners.omar, "DELETE", f"{path}members/lucia/")).status_code == 204
         assert (await owners.send(owners.root, "DELETE", "/api/v2/users/omar/")).status_code == 204
     assert not await owners.works(bot)
-    assert [entry[3] for entry in await owners.entries("disable")] == [{"reason": "team-deleted"}]
+    assert [entry[3] for entry in await owners.entries("disable")] == [{"reason": "owner-deleted"}]
 
 
 async def test_team_keeps_its_account_when_its_admin_goes(owners: Owners) -> None:
