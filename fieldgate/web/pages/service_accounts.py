@@ -8,6 +8,7 @@ from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.web.page_views import FormKey, FormResult, Page, PageForm, PageView, Redirect, SubmittedForm
 from fieldgate.web.pages.account import TOKEN_FIELDS, send_new_token, send_revocation
+from fieldgate.web.pages.users import set_active
 
 MAX_LISTED = 100  # tokens of an account, and teams to choose from
 
@@ -37,13 +38,8 @@ async def revoke_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return await send_revocation(form, api, f"{_path(form)}tokens/", _path(form))
 
 
-async def set_active(form: SubmittedForm, api: InternalAPI) -> FormResult:
-    is_active, name = form.name == "enable", form.path_values["username"]
-    await api.call("PATCH", _path(form), json={"is_active": is_active})
-    disabled = Message("The account of {name} is disabled.", name=name)
-    return Redirect(
-        _path(form), Message("The account of {name} is active again.", name=name) if is_active else disabled
-    )
+async def disable_or_enable(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    return await set_active(form, api, _path(form))
 
 
 def _path(form: SubmittedForm) -> str:
@@ -59,6 +55,6 @@ FORMS: dict[FormKey, PageForm] = {
     ("service_account_list", "create"): PageForm(create_account, {"username": "username", "team": "team"}),
     ("service_account_detail", "create-token"): PageForm(create_token, TOKEN_FIELDS, is_once=True),
     ("service_account_detail", "revoke"): PageForm(revoke_token),
-    ("service_account_detail", "disable"): PageForm(set_active),
-    ("service_account_detail", "enable"): PageForm(set_active),
+    ("service_account_detail", "disable"): PageForm(disable_or_enable),
+    ("service_account_detail", "enable"): PageForm(disable_or_enable),
 }

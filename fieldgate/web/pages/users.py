@@ -107,21 +107,20 @@ async def invite_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return FormPreview({"invitation": await api.call("POST", f"{_path(form)}invitation/")})
 
 
-async def disable_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
-    message = Message("The account of {name} is disabled.", name=_username(form))
-    return await _set_active(form, api, message, is_active=False)
+async def disable_or_enable_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    return await set_active(form, api, _path(form))
 
 
-async def enable_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
-    message = Message("The account of {name} is active again.", name=_username(form))
-    return await _set_active(form, api, message, is_active=True)
-
-
-async def _set_active(form: SubmittedForm, api: InternalAPI, message: Message, *, is_active: bool) -> FormResult:
-    path = _path(form)
+async def set_active(form: SubmittedForm, api: InternalAPI, path: str) -> FormResult:
+    """Disable or enable the account at a path, as the name of the form says, and go to its page."""
+    is_active, name = form.name == "enable", _username(form)
     await api.call("PATCH", path, json={"is_active": is_active})
-    label = Message("Disable again") if is_active else Message("Enable again")
-    undo = Undo(translate(label, form.language), path, "disable" if is_active else "enable")
+    if is_active:
+        message = Message("The account of {name} is active again.", name=name)
+        undo = Undo(translate(Message("Disable again"), form.language), path, "disable")
+    else:
+        message = Message("The account of {name} is disabled.", name=name)
+        undo = Undo(translate(Message("Enable again"), form.language), path, "enable")
     return Redirect(path, message, undo)
 
 
@@ -171,8 +170,8 @@ FORMS: dict[FormKey, PageForm] = {
     ("user_detail", "change"): PageForm(change_user, _FIELDS),
     ("user_detail", "revoke"): PageForm(revoke_token),
     ("user_detail", "end-sessions"): PageForm(end_sessions),
-    ("user_detail", "disable"): PageForm(disable_user),
-    ("user_detail", "enable"): PageForm(enable_user),
+    ("user_detail", "disable"): PageForm(disable_or_enable_user),
+    ("user_detail", "enable"): PageForm(disable_or_enable_user),
     ("user_detail", "delete"): PageForm(delete_user),
     ("user_detail", "transfer"): PageForm(transfer_assets, {"to": "to"}, confirm_field="step"),
 }
