@@ -44,13 +44,13 @@ def keep_a_superuser(user_id: int, active_superusers: Collection[int]) -> None:
 async def lock_superusers(connection: AsyncConnection, user_id: int) -> set[int]:
     """Return the ids of the active superusers. Locked, so that two who disable each other do not both succeed.
 
-    The user who is changed is locked with them, with the owner and the service accounts of the user and of the user's
-    teams: everybody locks users in order of id, to avoid deadlocks.
+    The user who is changed is locked with them, with the user's teams, the service accounts of all of these, and the
+    owner of the user: everybody locks users in order of id, to avoid deadlocks.
     """
     is_active = users.c.is_superuser & users.c.disabled_at.is_(None)
-    changed = users.alias()
-    owner = select(changed.c.owner_id).where(changed.c.id == user_id, changed.c.owner_id.is_not(None))
-    is_meant = or_(users.c.id == user_id, users.c.id.in_(owner), users.c.owner_id.in_(with_teams_of(user_id)))
+    changed, owners = users.alias(), with_teams_of(user_id)
+    owner = select(changed.c.owner_id).where(changed.c.id == user_id)
+    is_meant = or_(users.c.id.in_(owners), users.c.owner_id.in_(owners), users.c.id.in_(owner))
     locked = select(users.c.id, is_active.label("is_active")).where(is_active | is_meant)
     return {row.id for row in await connection.execute(locked.order_by(users.c.id).with_for_update()) if row.is_active}
 

@@ -21,6 +21,7 @@ from fieldgate.errors import Conflict, Unauthorized
 from fieldgate.identity import OPERATOR, User
 from tests.access.permission_world import PermissionWorld, WorldUser
 from tests.conftest import FAST_HASHER, PASSWORD, Service, StartService
+from tests.databases import wait_for_locks
 
 PATH, TEAMS = "/api/v2/service-accounts/", "/api/v2/teams/"
 NAME = "wash_sync"
@@ -352,3 +353,21 @@ async def test_owners_by_name(owners: Owners) -> None:
     twin = (await owners.send(owners.lucia, "POST", TEAMS, {"name": "Team 0"})).json()["uid"]
     assert (len(await find("team:Team 0")), len(await find(f"team:{twin}"))) == (2, 1)
     assert await find(f"team:{owners.amina.username}") == []
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
+async def test_a_team_is_locked_before_its_accounts(owners: Owners) -> None:
+    """As whoever enables an account does. In another order, one of two would be a deadlock."""
+    team = await owners.world.create_team(owners.amina)
+    bot_id = await owners.create(owners.amina, team=team.uid)
+    remover = AccountRemover(owners.service.database, owners.service.data_versions, owners.world.trash)
+    locked = select(users.c.id).with_for_update(nowait=True)
+    async with owners.service.database.transaction() as holder:
+        await holder.execute(locked.where(users.c.id == team.id))
+        leaving = asyncio.create_task(remover.delete(owners.amina.id, OPERATOR))
+        await wait_for_locks(owners.service.database, [leaving])
+        await holder.execute(locked.where(users.c.id == bot_id))
+    await leaving
+    row = await owners.service.store.find_any(NAME)
+    assert row is not None
+    assert row.disabled_at is not None
