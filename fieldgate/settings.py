@@ -90,7 +90,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         25 * MEBIBYTE
     )
     max_storage_per_user: Annotated[
-        int, Meta(description="Bytes of files and forms that a user can store, for example `5GiB`; `0`: any number.")
+        int,
+        Meta(description="Bytes that a user can store, with service accounts, for example `5GiB`; `0`: any number."),
     ] = 0
     max_queued_imports: Annotated[
         int, Meta(description="Imports of a user that can wait or be in work at a time; `0`: any number.")

@@ -54,7 +54,8 @@ class FullUserRecord(UserRecord, frozen=True, kw_only=True):
         ),
     ]
     stored_bytes: Annotated[
-        int | None, Meta(description="About how many bytes of files and forms the user stores; null in lists.")
+        int | None,
+        Meta(description="About how many bytes of files and forms owner and service accounts store; null in lists."),
     ] = None
 
 

@@ -11,11 +11,14 @@ from sqlalchemy import (
     ForeignKey,
     Integer,
     LargeBinary,
+    Select,
     String,
     Table,
     and_,
+    func,
     literal,
     literal_column,
+    or_,
     select,
     union,
 )
@@ -79,6 +82,13 @@ def with_teams_of(user_id: Any, *others: int) -> CompoundSelect[Any]:
     own = select(team_members.c.team_id).where(team_members.c.user_id == user_id)
     itself = user_id if isinstance(user_id, ColumnElement) else literal(user_id, Integer)
     return union(select(itself), *(select(literal_column(str(each), Integer)) for each in others), own)
+
+
+def with_service_accounts(user_id: int) -> Select[Any]:
+    """Select the ids of an owner and the owner's service accounts, of which the user is one: they share a quota."""
+    user = users.alias()
+    owner = select(func.coalesce(user.c.owner_id, user.c.id)).where(user.c.id == user_id).scalar_subquery()
+    return select(users.c.id).where(or_(users.c.id == owner, users.c.owner_id == owner))
 
 
 # Names of users who left. Nobody gets them again. Only a hash is stored.

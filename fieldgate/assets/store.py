@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Row, Select, Text, and_, case, cast, false
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.accounts.tables import PUBLIC_USER_ID, users
+from fieldgate.accounts.tables import PUBLIC_USER_ID, users, with_service_accounts
 from fieldgate.assets import visibility_sql
 from fieldgate.assets.asset_log import change_entries, export_entry
 from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, effective_user_id
@@ -310,7 +310,7 @@ class AssetStore:
 
     async def count_stored_bytes(self, owner_id: int) -> int:
         """Return about how many bytes the versions of an owner's assets have, with their files and the trash."""
-        return await self.count_bytes(assets.c.owner_id == owner_id)
+        return await self.count_bytes(assets.c.owner_id.in_(with_service_accounts(owner_id)))
 
     async def count_bytes(self, condition: ColumnElement[bool]) -> int:
         """The same for assets that meet a condition."""

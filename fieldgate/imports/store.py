@@ -10,6 +10,7 @@ from sqlalchemy import Delete, Select, bindparam, exists, func, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
+from fieldgate.accounts.tables import with_service_accounts
 from fieldgate.assets.tables import files, versions
 from fieldgate.db import Database, DataVersions, PreparedPage, PreparedQuery, new_uid, now
 from fieldgate.errors import Unauthorized
@@ -124,7 +125,7 @@ class ImportStore:
         query = (
             select(func.sum(func.length(files.c.data)))
             .join_from(imports, files, files.c.id == imports.c.file_id)
-            .where(imports.c.user_id == user_id, ~is_used)
+            .where(imports.c.user_id.in_(with_service_accounts(user_id)), ~is_used)
         )
         async with self._database.read_transaction() as connection:
             return int((await connection.execute(query)).scalar() or 0)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from fieldgate.accounts.store import IssuedBy
+from fieldgate.accounts.store import IssuedBy, NewUser
 from fieldgate.assets.tables import files
 from tests.conftest import BASE_URL, Service, StartService
 from tests.imports.fake_host import ok_response, serve_fake_host, status_response
@@ -172,6 +172,9 @@ async def test_storage_of_a_user_is_bounded(start: StartService, database_url: s
         refused = await service.client.patch(created.json()["url"], headers=headers, json={"content": large})
         assert (refused.status_code, "no room left" in refused.json()["detail"]) == (413, True)
         assert (await service.client.post(PATH, headers=others, files=FILE)).status_code == 201
+        bot_id = await service.store.create_user(NewUser(username="bot", owner_id=user_id))  # nor a service account
+        bot = {"Authorization": f"Token {await service.store.issue_token(bot_id, IssuedBy.COMMAND, None)}"}
+        assert (await service.client.post(PATH, headers=bot, files=FILE)).status_code == 413
         into = {"destination": created.json()["url"]}  # an editor cannot fill the storage of the owner
         assert (await service.client.post(PATH, headers=root, files=FILE, data=into)).status_code == 413
         assert (await service.get(PATH, headers=headers)).json()["count"] == 2

@@ -99,6 +99,7 @@ async def test_everything_is_inside_and_no_secret(scene: ExportWorld) -> None:
     [profile] = read(archive, "profile.json")
     assert (profile["username"], profile["first_name"], profile["countries"]) == ("amina", "Amina", ["KEN"])
     assert (profile["is_superuser"], profile["uid"][0], profile["created_at"][:2]) == (False, "u", "20")
+    assert not profile.keys() & {"id", "owner_id", "password_hash"}
     assert {each["prefix"] for each in read(archive, "tokens.json")} >= {token[:10]}
     assert [each["prefix"] for each in read(archive, "sessions.json")] == [session[:10]]
     received = {each["permission"]: each for each in read(archive, "assignments-received.json")}
