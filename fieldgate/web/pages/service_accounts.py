@@ -8,14 +8,15 @@ from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.web.page_views import FormKey, FormResult, Page, PageForm, PageView, Redirect, SubmittedForm
 from fieldgate.web.pages.account import TOKEN_FIELDS, send_new_token, send_revocation
+from fieldgate.web.pages.teams import manages
 from fieldgate.web.pages.users import set_active
 
-MAX_LISTED = 100  # tokens of an account, and teams to choose from
+MAX_LISTED = 200  # tokens of an account, and teams to choose from
 
 
 async def load_list(page: Page, api: InternalAPI) -> dict[str, Any]:
     found = (await api.get(TEAMS_PATH, {"limit": MAX_LISTED}))["results"]
-    teams = [(each["uid"], each["name"]) for each in found if each["role"] == "admin"]
+    teams = [(each["uid"], each["name"]) for each in found if manages(page, each)]
     return {"team_options": [("", translate(Message("You"), page.language)), *teams]}
 
 

@@ -57,7 +57,7 @@ async def load_team(page: Page, api: InternalAPI) -> dict[str, Any]:
     added = form.values.get("added") if form is not None else None
     values: dict[str, Any] = {
         "team": page.record,
-        "may_manage": _may_manage(page, page.record),
+        "may_manage": manages(page, page.record),
         "members": await api.get(f"{path}members/", {"limit": MAX_LISTED}),
         "forms_used": await api.get(f"{path}assets/", {"limit": MAX_LISTED}),
         "new_members": [username(each) for each in added["users"]] if added else [],
@@ -71,7 +71,7 @@ async def load_team(page: Page, api: InternalAPI) -> dict[str, Any]:
     return values
 
 
-def _may_manage(page: Page, team: Mapping[str, Any]) -> bool:
+def manages(page: Page, team: Mapping[str, Any]) -> bool:
     return page.caller.is_superuser or bool(team["role"] == "admin")
 
 
@@ -82,7 +82,7 @@ async def load_part(page: Page, api: InternalAPI) -> dict[str, Any]:
 
 async def load_member(page: Page, api: InternalAPI) -> dict[str, Any]:
     team = await api.get(team_path(page.request.path_values["uid"]))
-    may_manage, is_own = _may_manage(page, team), page.record["user__username"] == page.caller.username
+    may_manage, is_own = manages(page, team), page.record["user__username"] == page.caller.username
     values: dict[str, Any] = {"team": team, "may_manage": may_manage, "is_own": is_own}
     values |= {"losses": [], "max_gains": MAX_LISTED_GAINS}
     if may_manage or is_own:

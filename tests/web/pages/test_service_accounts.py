@@ -19,6 +19,9 @@ async def test_create_use_and_disable_an_account(start: StartService) -> None:
         assert f'href="{LIST}?team={team.uid}"' in (await client.get(f"/api/v2/teams/{team.uid}/")).text
         assert f'value="{team.uid}" selected' in (await client.get(f"{LIST}?team={team.uid}")).text
 
+        by_root = await (await PageClient.logged_in(service, root.id)).get(f"{LIST}?team={team.uid}")
+        assert f'value="{team.uid}" selected' in by_root.text
+
         wrong = await client.submit(LIST, "create", {"username": "Wash Sync", "team": ""})
         assert (wrong.status_code, 'id="create-username-error"' in wrong.text) == (400, True)
         page = await client.submit_and_follow(LIST, "create", {"username": "wash_sync", "team": team.uid})
