@@ -47,11 +47,7 @@ class FullUserRecord(UserRecord, frozen=True, kw_only=True):
         datetime | None, Meta(description="Until when a one-time link is valid; null if there is none.")
     ]
     owner: Annotated[
-        str | None,
-        Meta(
-            description="Owner of a service account: a username, or `team:` and a name; empty if the owner is deleted. "
-            "Null for people."
-        ),
+        str | None, Meta(description="Owner of a service account, or `team:` and a name; empty if deleted. Else null.")
     ]
     stored_bytes: Annotated[
         int | None,

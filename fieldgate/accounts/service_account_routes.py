@@ -108,9 +108,8 @@ async def service_account_creation(
         await store.create_user(NewUser(username=body.username, owner_id=owner_id), by=user)
     except UsernameTaken:
         raise ValidationError({"username": [username_taken(body.username)]}) from None
-    return Created(
-        _record(await store.find_service_account(user, body.username)), Link(service_account_path(body.username))
-    )
+    record = _record(await store.find_service_account(user, body.username))
+    return Created(record, record.url)
 
 
 @routes.get(

@@ -36,27 +36,22 @@ async def reject_service_account(connection: AsyncConnection, is_meant: ColumnEl
         raise Conflict(Message(refusal.text, name=name))
 
 
-async def lock_owner(connection: AsyncConnection, owner_id: int) -> str:
-    """Lock the owner of an account that is created or enabled, and return its uid. Raise `Conflict` if it cannot be."""
-    owner = select(users.c.uid).where(
-        users.c.id == owner_id,
-        users.c.id != PUBLIC_USER_ID,
-        users.c.disabled_at.is_(None),
-        users.c.owner_id.is_(None),
-    )
-    uid: str | None = (await connection.execute(owner.with_for_update(key_share=True))).scalar()
+async def lock_owner(connection: AsyncConnection, owner_id: int, *, added: int = 0) -> str:
+    """Lock the owner of an account that is enabled or added, and return its uid. Raise `Conflict` if it cannot own it.
+
+    The limit counts disabled accounts, too.
+    """
+    is_able = and_(users.c.id != PUBLIC_USER_ID, users.c.disabled_at.is_(None), users.c.owner_id.is_(None))
+    owner = select(users.c.uid).where(users.c.id == owner_id, is_able).with_for_update(key_share=True)
+    uid: str | None = (await connection.execute(owner)).scalar()
     if uid is None:
         raise Conflict(Message("A service account needs an active person or a team as its owner."))
-    return uid
-
-
-async def check_limit(connection: AsyncConnection, owner_id: int) -> None:
-    """The owner is locked."""
     owned = select(func.count()).select_from(users).where(users.c.owner_id == owner_id)
-    if (await connection.execute(owned)).scalar_one() >= MAX_OWNED:
+    if (await connection.execute(owned)).scalar_one() + added > MAX_OWNED:
         raise Conflict(
             Message("This owner has {most} service accounts, the limit. Ask a superuser to delete one.", most=MAX_OWNED)
         )
+    return uid
 
 
 async def disable_owned(

@@ -14,13 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.account_log import login_entry, sessions_entry, token_entry, user_entry
-from fieldgate.accounts.service_accounts import (
-    NO_PASSWORD,
-    check_limit,
-    is_owned_by,
-    lock_owner,
-    reject_service_account,
-)
+from fieldgate.accounts.service_accounts import NO_PASSWORD, is_owned_by, lock_owner, reject_service_account
 from fieldgate.accounts.tables import (
     PUBLIC_USER_ID,
     TEAM_PREFIX,
@@ -156,10 +150,7 @@ class AccountStore:
         rights = {"is_superuser": new.is_superuser, "is_ifrc": new.is_ifrc, "countries": list(new.countries)}
         try:
             async with self._database.transaction() as connection:
-                owner: dict[str, str] = {}
-                if new.owner_id is not None:
-                    owner["owner"] = await lock_owner(connection, new.owner_id)
-                    await check_limit(connection, new.owner_id)
+                owner = {} if new.owner_id is None else {"owner": await lock_owner(connection, new.owner_id, added=1)}
                 user_id = int((await connection.execute(insert.returning(users.c.id))).scalar_one())
                 # After the insert, which waits for a transaction that deletes the user of this name.
                 is_same = reserved_usernames.c.hash == username_hash(new.username)
@@ -234,11 +225,7 @@ class AccountStore:
 
     async def list_users(self) -> Sequence[Row[Any]]:
         """Return all users with their number of valid tokens."""
-        counts = select(tokens.c.user_id, func.count().label("tokens")).where(_is_live()).group_by(tokens.c.user_id)
-        live = counts.subquery()
-        columns = (func.coalesce(live.c.tokens, 0).label("tokens"), _of_owner("username"))
-        with_counts = select(users, *columns).outerjoin_from(users, live, users.c.id == live.c.user_id)
-        query = with_counts.where(is_person())
+        query = select(users, _token_count(), _of_owner("username")).where(is_person())
         async with self._database.read_transaction() as connection:
             return (await connection.execute(query.order_by(users.c.username_key))).all()
 
@@ -498,10 +485,14 @@ def _of_owner(column: str) -> Label[Any]:
     return value.scalar_subquery().label(f"owner_{column}")
 
 
+def _token_count() -> Label[int]:
+    count = select(func.count()).where(tokens.c.user_id == users.c.id, _is_live())
+    return count.scalar_subquery().label("token_count")
+
+
 def _managed_by(caller: User) -> Select[Any]:
     """Service accounts of a caller and of the teams that the caller is an admin of; of superusers all."""
-    count = select(func.count()).where(tokens.c.user_id == users.c.id, _is_live()).scalar_subquery()
-    query = select(users, _of_owner("username"), _of_owner("uid"), count.label("token_count"))
+    query = select(users, _token_count(), _of_owner("username"), _of_owner("uid"))
     return query.where(users.c.owner_id.is_not(None) if caller.is_superuser else is_owned_by(caller.id))
 
 

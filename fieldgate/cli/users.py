@@ -165,7 +165,7 @@ def _to_row(row: Any) -> tuple[object, ...]:
     disabled = None if row.disabled_at is None else f"{row.disabled_at:%Y-%m-%d}"
     created = f"{row.created_at:%Y-%m-%d}"
     owner = None if row.owner_id is None else row.owner_username or "(deleted)"
-    return row.id, row.username, ", ".join(rights), ", ".join(row.countries), owner, row.tokens, created, disabled
+    return row.id, row.username, ", ".join(rights), ", ".join(row.countries), owner, row.token_count, created, disabled
 
 
 def _read_password(username: str, from_stdin: bool) -> str:
