@@ -16,6 +16,8 @@ from fieldgate.accounts.leaving import AccountRemover
 from fieldgate.accounts.log_store import LogStore
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
+from fieldgate.accounts.sign_on.identities import IdentityStore
+from fieldgate.accounts.sign_on.sign_on import SignOn
 from fieldgate.accounts.storage_quota import StorageQuota
 from fieldgate.accounts.store import AccountStore
 from fieldgate.accounts.teams import TeamStore
@@ -104,7 +106,7 @@ from fieldgate.runtime.process_limits import set_mmap_threshold
 from fieldgate.settings import Settings
 from fieldgate.web import account_routes as web_account_routes
 from fieldgate.web import routes as web_routes
-from fieldgate.web import static_files
+from fieldgate.web import sign_on_routes, static_files
 from fieldgate.web.browsable import BrowsablePages
 from fieldgate.web.form_handling import FormDispatcher
 from fieldgate.web.page_templates import PageTemplates
@@ -153,7 +155,13 @@ def operations() -> tuple[Operation, ...]:
         *account_routes.credentials,
         *account_routes.routes,
     )
-    pages = (*web_routes.routes, *web_routes.api_docs, *web_account_routes.routes, *static_files.routes)
+    pages = (
+        *web_routes.routes,
+        *web_routes.api_docs,
+        *web_account_routes.routes,
+        *sign_on_routes.routes,
+        *static_files.routes,
+    )
     return (*resources, health.index_operation(resources), *health.routes, *pages)
 
 
@@ -182,7 +190,7 @@ def build_app(
     data_versions = DataVersions(database, ends=(ASSETS_TOPIC, assignments.c.expires_at))
     account_store = AccountStore(database, data_versions)
     passwords = passwords or Passwords()
-    authenticator = AccountAuthenticator(account_store, passwords, LoginThrottle(database))
+    authenticator = AccountAuthenticator(account_store, passwords, LoginThrottle(database), settings.password_login)
     request_metrics = RequestMetrics(settings)
     files = StaticFiles()
     templates = PageTemplates(files)
@@ -194,6 +202,9 @@ def build_app(
     authorizer, asset_store = AssetAuthorizer(database), AssetStore(database, data_versions)
     trash = Trash(database, data_versions, settings.trash_days)
     sharing = AssignmentStore(database, data_versions)
+    user_editor, identities = UserEditor(database, data_versions), IdentityStore(database)
+    team_store = TeamStore(database, data_versions, trash.log_deleted_teams)
+    sign_on = SignOn(settings, (account_store, identities, user_editor, team_store, reference))
     workbook_writer = WorkbookWriter()
     form_files = FormFiles(authorizer, asset_store, workbook_writer)
     sandbox = RequestSandbox(SandboxLimits(settings.import_memory, settings.import_seconds))
@@ -205,8 +216,8 @@ def build_app(
     overload = Overload(settings.max_requests_in_flight, settings.upload_bytes_in_flight)
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
-        passwords, LogStore(database), InvitationStore(database), UserEditor(database, data_versions),
-        TeamStore(database, data_versions, trash.log_deleted_teams),
+        passwords, LogStore(database), InvitationStore(database), user_editor,
+        team_store, identities, sign_on,
         AccountRemover(database, data_versions, trash),
         OwnershipStore(database, data_versions), ReviewStore(database),
         OwnershipInvites(database, data_versions, quota, settings.invite_days),
@@ -256,6 +267,7 @@ def build_app(
                 await asyncio.wait([watch])
                 sandbox.close()
                 await authenticator.close()
+                await sign_on.close()
                 await events.stop()
                 await data_versions.stop()
                 await readiness.stop()

@@ -11,7 +11,7 @@ import msgspec
 _CSRF_BYTES = 16
 
 # What the log calls other credentials than tokens, which have names.
-CREDENTIAL_KINDS = frozenset({"session", "password", "link", "command", "worker", "import"})
+CREDENTIAL_KINDS = frozenset({"session", "password", "link", "provider", "command", "worker", "import"})
 
 
 class AuthMethod(Enum):

@@ -7,6 +7,7 @@ import ipaddress
 import re
 import shlex
 from collections.abc import Callable, Mapping
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, get_args
 from urllib.parse import urlsplit
@@ -14,6 +15,8 @@ from urllib.parse import urlsplit
 import idna
 import msgspec
 from msgspec import Meta
+
+from fieldgate.providers import Provider, read_providers
 
 PREFIX = "FIELDGATE_"
 DAY = 24 * 60 * 60  # seconds
@@ -32,6 +35,14 @@ _IMPORT_HOST = re.compile(r"\.?(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*(?::[1-9][0-9]{0
 
 class BadSetting(ValueError):
     """A variable has an invalid value. The text names the variable and what is expected."""
+
+
+class PasswordLogin(Enum):
+    """Who can log in with a password."""
+
+    ALL = "all"
+    SUPERUSERS = "superusers"
+    NONE = "none"
 
 
 class RateQuota(msgspec.Struct, frozen=True):
@@ -80,6 +91,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         int, Meta(description="How long a token obtained over HTTP is valid, for example `365d` or `12h`.")
     ] = 365 * DAY
     session_lifetime: Annotated[int, Meta(description="How long a login in the browser lasts.")] = 14 * DAY
+    sign_on: Annotated[
+        tuple[Provider, ...],
+        Meta(description="TOML file with providers of single sign-on; needs `FIELDGATE_BASE_URL`."),
+    ] = ()
+    password_login: Annotated[
+        PasswordLogin, Meta(description="Who can log in with a password: `all`, `superusers` or `none`.")
+    ] = PasswordLogin.ALL
     response_cache_size: Annotated[
         int, Meta(description="Memory for cached responses, per process, for example `8MiB`.")
     ] = 8 * MEBIBYTE
@@ -173,6 +191,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         settings = cls(**values)
         if settings.cors_credentials and "*" in settings.cors_origins:
             raise BadSetting(f"{PREFIX}CORS_CREDENTIALS: list the origins in {PREFIX}CORS_ORIGINS; `*` is not enough.")
+        if settings.sign_on and not settings.base_url:
+            raise BadSetting(f"{PREFIX}SIGN_ON: set {PREFIX}BASE_URL, too. Providers send people back to it.")
+        if settings.password_login is not PasswordLogin.ALL and not settings.sign_on:
+            raise BadSetting(f"{PREFIX}PASSWORD_LOGIN: set {PREFIX}SIGN_ON, too. Otherwise nobody could log in.")
         return settings
 
     @property
@@ -277,6 +299,13 @@ def _parse_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def _parse_password_login(text: str) -> PasswordLogin:
+    try:
+        return PasswordLogin(text.lower())
+    except ValueError:
+        raise ValueError(f"expected all, superusers or none, not {text!r}.") from None
+
+
 def _parse_log_level(text: str) -> str:
     if text.lower() not in {"debug", "info", "warning", "error"}:
         raise ValueError(f"expected debug, info, warning or error, not {text!r}.")
@@ -315,4 +344,6 @@ _PARSERS: dict[Any, Callable[[str], Any]] = {
     "idle_timeout": parse_duration,
     "max_requests_in_flight": _integer_between(1, 1_000_000),
     "log_level": _parse_log_level,
+    "sign_on": lambda text: read_providers(Path(text)),
+    "password_login": _parse_password_login,
 }

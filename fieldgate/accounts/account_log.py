@@ -8,7 +8,8 @@ from fieldgate.identity import NO_LIMITS, TokenLimits
 
 
 def user_entry(action: str, user: LogUser, **details: Any) -> LogEntry:
-    """`action`: create, update, disable, enable, change-password, create-link, use-link."""
+    """`action`: create, update, disable, enable, change-password, create-link, use-link, link-login,
+    unlink-login."""
     return LogEntry(log_type=USERS, action=action, object=LogObject("user", user.uid), subject=user, details=details)
 
 

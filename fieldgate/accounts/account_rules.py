@@ -1,6 +1,7 @@
 """What usernames, names and passwords may be. A function returns a message if the value is refused."""
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from ipaddress import ip_network
 
@@ -11,6 +12,7 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import CREDENTIAL_KINDS, NO_LIMITS, AuthMethod, Scope, TokenLimits, User
 
 MAX_NAME_CHARS = 150
+MIN_USERNAME_CHARS = 2
 MAX_TOKEN_NAME_CHARS = 100
 MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 8, 1000
 
@@ -37,6 +39,18 @@ def username_error(name: str) -> Message | None:
     if name == username_key(PUBLIC_USERNAME):
         return Message("{name} is the name of the public; choose another name.", name=PUBLIC_USERNAME)
     return None
+
+
+def username_from_claim(claim: str, *, otherwise: str) -> str:
+    """Make a username of what a provider calls a person: `Amina.Diallo@example.org` is amina_diallo.
+
+    The part before the @, in lower case and without accents; what is then no letter or digit becomes _.
+    """
+    plain = unicodedata.normalize("NFKD", claim.partition("@")[0][:MAX_NAME_CHARS].casefold())
+    ascii_only = "".join(each for each in plain if not unicodedata.combining(each))
+    name = re.sub(r"[^a-z0-9]+", "_", ascii_only).strip("_")[:MAX_NAME_CHARS]
+    name = re.sub(r"^[^a-z]+", "", name)
+    return otherwise if len(name) < MIN_USERNAME_CHARS else name
 
 
 def person_name_error(name: str) -> Message | None:

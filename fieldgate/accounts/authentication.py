@@ -18,8 +18,13 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import NO_ORIGIN, AuthMethod, Caller, Origin, User
 from fieldgate.overload import Slots
 from fieldgate.runtime.client_networks import is_in_networks, network_of
+from fieldgate.settings import PasswordLogin
 
 WRONG_PASSWORD = Message("The username or password is incorrect.")
+# The same for both, so that nobody learns whether a password was right.
+WRONG_OR_NOT_ALLOWED = Message(
+    "The username or password is incorrect, or not for logging in: here that is for superusers. Use single sign-on."
+)
 MAX_CACHED_PASSWORDS = 1000  # correct passwords of Basic clients
 MAX_WAITING_PER_ADDRESS = 16
 MAX_WAIT_SECONDS = 10.0
@@ -48,7 +53,14 @@ class AccountAuthenticator:
     Nothing is answered without asking the database: revoked tokens and disabled users are refused at once.
     """
 
-    def __init__(self, store: AccountStore, passwords: Passwords, throttle: LoginThrottle) -> None:
+    def __init__(
+        self,
+        store: AccountStore,
+        passwords: Passwords,
+        throttle: LoginThrottle,
+        password_login: PasswordLogin = PasswordLogin.ALL,
+    ) -> None:
+        self._password_login = password_login
         self._store = store
         self._passwords = passwords
         self._throttle = throttle
@@ -96,11 +108,13 @@ class AccountAuthenticator:
         # for this hash still is; a changed or disabled account has another hash or none, so the cache cannot be stale.
         # The client's address is part of the key, and the throttle applies: otherwise, while wrong passwords are
         # answered with 429, the correct one would stand out.
+        if self._password_login is PasswordLogin.NONE:
+            raise Unauthorized(Message("Passwords are switched off here. Log in with single sign-on, or use a token."))
         proof = self._password_proof(client, username_key(username), password)
         verified_hash = self._verified.get(proof)
         if verified_hash is not None:
             row = await self._store.find_user(username)
-            if row is not None and row.password_hash == verified_hash:
+            if row is not None and row.password_hash == verified_hash and self._may_use_password(row):
                 await self._throttle.check_pair(username, client)
                 return row
         await self._throttle.check(username, client)
@@ -113,10 +127,15 @@ class AccountAuthenticator:
         await self._throttle.check(username, client)  # others may have failed since it had to wait
         await self._throttle.record_attempt(username, client)
         row = await self._store.find_user(username)
-        if not await self._passwords.matches(password, None if row is None else row.password_hash) or row is None:
-            raise Unauthorized(WRONG_PASSWORD)
+        is_correct = await self._passwords.matches(password, None if row is None else row.password_hash)
+        if row is None or not is_correct or not self._may_use_password(row):
+            is_for_all = self._password_login is PasswordLogin.ALL
+            raise Unauthorized(WRONG_PASSWORD if is_for_all else WRONG_OR_NOT_ALLOWED)
         await self._throttle.record_success(username, client)
         return row
+
+    def _may_use_password(self, row: Row[Any]) -> bool:
+        return self._password_login is PasswordLogin.ALL or bool(row.is_superuser)
 
     def _password_proof(self, *parts: str) -> bytes:
         text = repr(parts).encode("utf-8", "surrogatepass")

@@ -13,10 +13,12 @@ from fieldgate.accounts.authentication import AccountAuthenticator, authenticate
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.schemas import (
     ACCOUNT_PATH,
+    IDENTITIES_PATH,
     SESSIONS_PATH,
     TOKENS_PATH,
     AccountRecord,
     AccountTokenRecord,
+    IdentityRecord,
     Login,
     LoginRecord,
     NewAccountToken,
@@ -27,6 +29,7 @@ from fieldgate.accounts.schemas import (
     TokenRecord,
     user_path,
 )
+from fieldgate.accounts.sign_on.identities import IdentityStore
 from fieldgate.accounts.store import DISPLAY_PREFIX_LENGTH, AccountStore, IssuedBy, hash_token, new_token
 from fieldgate.db import now
 from fieldgate.errors import BadRequest, Forbidden, NotFound, Unauthorized, ValidationError
@@ -245,9 +248,12 @@ async def account_token_deletion(id: str, user: User, store: AccountStore) -> No
 
 
 async def revoke_token_of(user_id: int, id: str, store: AccountStore, *, by: User) -> None:
-    is_number = id.isascii() and id.isdigit() and len(id) <= MAX_ID_DIGITS
-    if not (is_number and await store.revoke_token_of(user_id, int(id), by=by)):
+    if not (_is_id(id) and await store.revoke_token_of(user_id, int(id), by=by)):
         raise NotFound(Message("There is no valid token with the id {id}.", id=id[:50]))
+
+
+def _is_id(id: str) -> bool:
+    return id.isascii() and id.isdigit() and len(id) <= MAX_ID_DIGITS
 
 
 @routes.get_list(
@@ -279,6 +285,48 @@ def session_record(row: Row[Any], user: User) -> SessionRecord:
 )
 async def account_session_deletion(user: User, store: AccountStore) -> None:
     await store.end_sessions(user.id, keep=user.secret, by=user)
+
+
+@routes.get_list(
+    IDENTITIES_PATH,
+    response=IdentityRecord,
+    title=Message("Single sign-on"),
+    description=Message("Accounts at providers with which the caller can log in, oldest first."),
+)
+async def account_identity_list(
+    page: PageRequest, user: User, identities: IdentityStore, settings: Settings
+) -> ListResult[IdentityRecord]:
+    count, rows = await identities.list_of(user.id, page)
+    names = {each.issuer: each.name for each in settings.sign_on}
+    records = [
+        IdentityRecord(
+            url=Link(f"{IDENTITIES_PATH}{row.id}/"),
+            id=row.id,
+            provider=names.get(row.issuer),
+            issuer=row.issuer,
+            subject=row.subject,
+            date_created=row.created_at,
+            last_login=row.last_login_at,
+        )
+        for row in rows
+    ]
+    return ListResult(count, records)
+
+
+@routes.delete(
+    IDENTITIES_PATH + "{id}/",
+    title=Message("Remove an account at a provider"),
+    scope=Scope.ALL,
+    description=Message(
+        "The caller can no longer log in with it. The last one stays if the caller has no password. Not with a token."
+    ),
+    error_statuses=(409,),
+)
+async def account_identity_deletion(id: str, user: User, identities: IdentityStore) -> None:
+    reject_token(user)
+    if not _is_id(id):
+        raise NotFound
+    await identities.unlink(user, int(id))
 
 
 @routes.post(

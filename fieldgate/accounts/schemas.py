@@ -12,6 +12,7 @@ USERS_PATH = "/api/v2/users/"
 ACCOUNT_PATH = "/api/v2/account/"
 TOKENS_PATH = f"{ACCOUNT_PATH}tokens/"
 SESSIONS_PATH = f"{ACCOUNT_PATH}sessions/"
+IDENTITIES_PATH = f"{ACCOUNT_PATH}identities/"
 MAX_LIFETIME_DAYS = 3650
 MAX_LIMITED_ASSETS, MAX_NETWORKS = 100, 20  # of one token
 ScopeName = Literal["read", "imports", "sharing", "events:write", "account", "admin", "all"]
@@ -188,6 +189,16 @@ class NewTokenBody(msgspec.Struct, frozen=True):
         Annotated[list[str], Meta(min_length=1, max_length=MAX_NETWORKS)] | None,
         Meta(description="The only networks or addresses it can be used from, such as `192.0.2.0/24`. Null: all."),
     ] = None
+
+
+class IdentityRecord(msgspec.Struct, frozen=True, kw_only=True):
+    url: Annotated[Link, Meta(description="URL to remove it.")]
+    id: Annotated[int, Meta(description="Id of the entry.")]
+    provider: Annotated[str | None, Meta(description="Name of the provider; null if it is not configured any more.")]
+    issuer: Annotated[str, Meta(description="URL of the provider.")]
+    subject: Annotated[str, Meta(description="What the provider calls the user.")]
+    date_created: Annotated[datetime, Meta(description="When it was linked.")]
+    last_login: Annotated[datetime | None, Meta(description="Last login with it; null if there was none.")]
 
 
 class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
@@ -77,6 +77,10 @@ class NewToken(msgspec.Struct, frozen=True):
     created: datetime
 
 
+# What belongs to a new user: the connection and the id.
+InSameTransaction = Callable[[AsyncConnection, int], Awaitable[None]]
+
+
 class TokenHolder(msgspec.Struct, frozen=True):
     """The user of a token, and when the token was last used."""
 
@@ -139,7 +143,7 @@ class AccountStore:
 
     # Users
 
-    async def create_user(self, new: NewUser, *, by: Caller = OPERATOR) -> int:
+    async def create_user(self, new: NewUser, *, by: Caller = OPERATOR, then: InSameTransaction | None = None) -> int:
         """Create a user and return its ID. Raises `UsernameTaken`, also for the name of a user who left.
 
         Raises `Conflict` if the owner of a service account cannot own it.
@@ -158,6 +162,8 @@ class AccountStore:
                     raise UsernameTaken(new.username)
                 created = LogUser(user_id, uid, new.username)
                 await write_log(connection, by, user_entry("create", created, **rights, **owner))
+                if then is not None:
+                    await then(connection, user_id)
                 await self._data_versions.bump(connection, TOPIC)
                 return user_id
         except IntegrityError:
@@ -269,10 +275,10 @@ class AccountStore:
     # Tokens
 
     async def issue_token(
-        self, user_id: int, issued_by: IssuedBy, expires: datetime | None, *, by: Caller = OPERATOR
+        self, user_id: int, issued_by: IssuedBy, expires: datetime | None, name: str = "", *, by: Caller = OPERATOR
     ) -> str:
         """Create a token and return it. Only its hash is stored, so it cannot be shown again."""
-        return (await self.create_token(user_id, issued_by, expires, by=by)).value
+        return (await self.create_token(user_id, issued_by, expires, name, by=by)).value
 
     async def create_token(
         self,
@@ -374,8 +380,13 @@ class AccountStore:
         """Revoke all tokens and sessions of a user and return their number."""
         return await self._revoke(tokens.c.user_id == user_id, by)
 
-    async def revoke_by_value(self, token: str, *, by: Caller = OPERATOR) -> None:
-        await self._revoke(tokens.c.hash == hash_token(token), by)
+    async def revoke_by_value(self, token: str, *, by: Caller = OPERATOR) -> str:
+        """Revoke a token or end a session. Return its name: of a session, the id of the provider, if there is one."""
+        is_same = tokens.c.hash == hash_token(token)
+        async with self._database.read_transaction() as connection:
+            name = (await connection.execute(select(tokens.c.name).where(is_same))).scalar()
+        await self._revoke(is_same, by)
+        return name or ""
 
     async def _revoke(self, condition: Any, by: Caller) -> int:
         """All of these are of one user."""

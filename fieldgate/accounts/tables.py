@@ -1,4 +1,4 @@
-"""Tables of users, teams, reserved usernames, tokens, invitations and login attempts."""
+"""Tables of users, teams, reserved usernames, tokens, identities, invitations and login attempts."""
 
 from typing import Any
 
@@ -14,6 +14,7 @@ from sqlalchemy import (
     Select,
     String,
     Table,
+    UniqueConstraint,
     and_,
     func,
     literal,
@@ -116,6 +117,20 @@ tokens = Table(
     Column("scopes", String(100), nullable=False, server_default="all"),  # separated by spaces
     Column("assets", JSON(none_as_null=True)),
     Column("networks", JSON(none_as_null=True)),
+    sqlite_autoincrement=True,
+)
+
+# Accounts at providers of single sign-on. The subject is unique at its issuer, and never given to somebody else.
+identities = Table(
+    "identities",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("issuer", String(500), nullable=False),
+    Column("subject", String(255), nullable=False),
+    Column("created_at", Timestamp, nullable=False),
+    Column("last_login_at", Timestamp),
+    UniqueConstraint("issuer", "subject"),
     sqlite_autoincrement=True,
 )
 

@@ -100,6 +100,12 @@ class TeamStore:
         )
         return {team_id: TeamName(uid, name) for team_id, uid, name in rows}
 
+    async def uids_of(self, user_id: int) -> set[str]:
+        """Return the uids of the teams that a user is in."""
+        query = select(users.c.uid).join_from(team_members, users, users.c.id == team_members.c.team_id)
+        async with self._database.read_transaction() as connection:
+            return set((await connection.execute(query.where(team_members.c.user_id == user_id))).scalars())
+
     async def known_ids(self, caller: Caller, team_ids: Collection[int]) -> Collection[int]:
         """Return those of some teams that a caller may know. They may be deleted: superusers may know all."""
         return team_ids if caller.is_superuser else await self.names(caller, team_ids)

@@ -15,13 +15,14 @@ from fieldgate.accounts.account_rules import password_error, person_name_error, 
 from fieldgate.accounts.leaving import AccountRemover
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.schemas import UserChanges
+from fieldgate.accounts.sign_on.identities import IdentityStore
 from fieldgate.accounts.store import AccountStore, NewUser, UnknownUser, UsernameTaken
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.accounts.user_changes import UserEditor
 from fieldgate.cli.common import data_option, load_settings, open_database, run_with_accounts, run_with_database
 from fieldgate.cli.output import print_table
 from fieldgate.db import DataVersions, sqlite_file
-from fieldgate.errors import Conflict
+from fieldgate.errors import Conflict, NotFound
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import OPERATOR
 
@@ -197,6 +198,22 @@ def password(name: str, password_stdin: bool, data: Path | None) -> None:
         password_hash = Passwords().hash(_read_password(name, password_stdin))
         run_with_accounts(data, lambda store: store.set_password(name, password_hash))
     click.echo(f"password of user {name} changed")
+
+
+@user.command("link")
+@click.argument("name")
+@click.argument("issuer")
+@click.argument("subject")
+@data_option
+def link(name: str, issuer: str, subject: str, data: Path | None) -> None:
+    """Let the user NAME log in with the account SUBJECT at the provider ISSUER (single sign-on)."""
+    with _require_user(name):
+        row = _existing_user(data, name)
+        try:
+            run_with_database(data, lambda each: IdentityStore(each).link(row.id, issuer, subject, by=OPERATOR))
+        except (Conflict, NotFound) as error:
+            raise click.ClickException(str(error.message)) from None
+    click.echo(f"user {name} can log in as {subject} at {issuer}")
 
 
 @user.command("disable")

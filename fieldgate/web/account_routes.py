@@ -14,8 +14,9 @@ from fieldgate.accounts.authentication import AccountAuthenticator, authenticate
 from fieldgate.accounts.invitations import INVITATION_PATH, InvitationStore
 from fieldgate.accounts.log_routes import OWN_ACCESS_PATH
 from fieldgate.accounts.passwords import Passwords
-from fieldgate.accounts.schemas import ACCOUNT_PATH, SESSIONS_PATH, TOKENS_PATH
+from fieldgate.accounts.schemas import ACCOUNT_PATH, IDENTITIES_PATH, SESSIONS_PATH, TOKENS_PATH
 from fieldgate.accounts.service_account_routes import SERVICE_ACCOUNTS_PATH
+from fieldgate.accounts.sign_on.sign_on import SignOn
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.db import now
 from fieldgate.errors import Forbidden, Header, NotFound, Problem
@@ -31,6 +32,7 @@ from fieldgate.http.response.responses import NO_STORE, Response
 from fieldgate.i18n.languages import LANGUAGES_BY_CODE
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import AuthMethod, Caller, Scope, User
+from fieldgate.providers import Provider
 from fieldgate.settings import Settings
 from fieldgate.web.notices import PASSWORD_IS_SET, Notice, set_notice
 from fieldgate.web.page_templates import PageTemplates
@@ -53,6 +55,7 @@ class RedirectQuery(msgspec.Struct, frozen=True):
 
 class LoginQuery(RedirectQuery, frozen=True):
     username: Annotated[str, Meta(description="Username to fill in.")] = ""
+    logged_out: Annotated[str, Meta(description="Provider at which the user may still be logged in.")] = ""
 
 
 class LoginForm(msgspec.Struct, frozen=True):
@@ -78,8 +81,9 @@ class NewPasswordForm(msgspec.Struct, frozen=True):
     description=Message("The login form."),
     is_simple_page=True,
 )
-async def login_form(context: HandlerContext, query: LoginQuery, templates: PageTemplates) -> Response:
-    return _page(templates, "login.html", context, next_path=query.next, username=query.username)
+async def login_form(context: HandlerContext, query: LoginQuery, templates: PageTemplates, sign_on: SignOn) -> Response:
+    left = sign_on.providers.get(query.logged_out)
+    return login_page(templates, context, sign_on, next_path=query.next, username=query.username, left=left)
 
 
 @routes.raw(
@@ -96,11 +100,12 @@ async def login(
     store: AccountStore,
     settings: Settings,
     templates: PageTemplates,
+    sign_on: SignOn,
 ) -> Response:
     request = context.request
     if not is_same_origin(context.headers, request.base_url):
         raise Forbidden(CSRF_FAILED)
-    show_form = partial(_page, templates, "login.html", context, next_path=body.next, username=body.username)
+    show_form = partial(login_page, templates, context, sign_on, next_path=body.next, username=body.username)
     if headers := switch_language(context, body.switch_language):
         return show_form(headers=headers)
     missing = {name: [REQUIRED] for name in ("username", "password") if not getattr(body, name).strip()}
@@ -112,13 +117,20 @@ async def login(
     except Problem as problem:
         _set_errors(context, "login", {"password": [problem.message]}, body.username, problem.status)
         return show_form(headers=[header for header in problem.headers if header[0] == b"retry-after"])
+    cookie = await start_session(context, authenticated_user(account, context.origin), store, settings)
+    return redirect(request.base_url, body.next, cookie)
+
+
+async def start_session(
+    context: HandlerContext, user: User, store: AccountStore, settings: Settings, provider: str = ""
+) -> Header:
+    """Log a user in, and return the cookie. The session has the id of the provider as its name, if there is one."""
     lifetime = timedelta(seconds=settings.session_lifetime)
-    token = await store.issue_token(account.id, IssuedBy.SESSION, now() + lifetime)
+    token = await store.issue_token(user.id, IssuedBy.SESSION, now() + lifetime, provider)
     # A session that this browser had before ends: somebody else may know it.
     if former := read_cookie(context.headers.get(b"cookie", b""), SESSION_COOKIE).decode("latin-1"):
-        await store.revoke_by_value(former, by=authenticated_user(account, context.origin))
-    cookie = set_cookie(SESSION_COOKIE, token, request.base_url, settings.session_lifetime, http_only=True)
-    return redirect(request.base_url, body.next, cookie)
+        await store.revoke_by_value(former, by=user)
+    return set_cookie(SESSION_COOKIE, token, context.request.base_url, settings.session_lifetime, http_only=True)
 
 
 @routes.raw(
@@ -131,12 +143,15 @@ async def login(
 async def logout(
     body: LogoutForm, context: HandlerContext, request: ParsedRequest, caller: Caller, store: AccountStore
 ) -> Response:
+    next_path = body.next
     if caller.auth_method is AuthMethod.SESSION:
         is_right = caller.accepts_csrf_token(body.csrf_token)
         if not is_right or not is_same_origin(context.headers, request.base_url):
             raise Forbidden(CSRF_FAILED)
-        await store.revoke_by_value(caller.secret, by=caller)
-    return redirect(request.base_url, body.next, set_cookie(SESSION_COOKIE, "", request.base_url, 0, http_only=True))
+        if provider := await store.revoke_by_value(caller.secret, by=caller):
+            # A link to log out there, too. A form must not lead to another site (Content-Security-Policy).
+            next_path = "/login/?" + encode_query([("logged_out", provider)])
+    return redirect(request.base_url, next_path, set_cookie(SESSION_COOKIE, "", request.base_url, 0, http_only=True))
 
 
 @routes.raw(
@@ -150,6 +165,7 @@ async def account_page(
     user: User,  # noqa: ARG001  (who is not logged in gets the login page)
     client: InternalClient,
     templates: PageTemplates,
+    sign_on: SignOn,
 ) -> Response:
     api = client.for_context(context)
     values = {
@@ -158,6 +174,9 @@ async def account_page(
         "sessions": await api.get(SESSIONS_PATH, {"limit": MAX_LISTED}),
         "service_accounts": await api.get(SERVICE_ACCOUNTS_PATH, {"limit": MAX_LISTED}),
         "logins": await api.get(OWN_ACCESS_PATH, {"limit": MAX_LISTED_LOGINS}),
+        "identities": await api.get(IDENTITIES_PATH, {"limit": MAX_LISTED}),
+        "providers": list(sign_on.providers.values()),
+        "has_passwords": sign_on.has_passwords,
     }
     return _page(templates, "accounts/account.html", context, **values)
 
@@ -230,6 +249,33 @@ async def language_switch(code: str, request: ParsedRequest, query: RedirectQuer
         raise NotFound
     cookie = language_cookie(LANGUAGES_BY_CODE[code], request.base_url)
     return redirect(request.base_url, query.next, cookie)
+
+
+def login_page(
+    templates: PageTemplates,
+    context: HandlerContext,
+    sign_on: SignOn,
+    *,
+    next_path: str,
+    username: str = "",
+    left: Provider | None = None,
+    problem: Problem | None = None,
+    headers: Sequence[Header] = (),
+) -> Response:
+    """The login page. `left`: the provider where somebody who logged out may still be logged in."""
+    if problem is not None:
+        _set_errors(context, "login", {"": [problem.message]}, "", problem.status)
+    return _page(
+        templates,
+        "login.html",
+        context,
+        headers=headers,
+        next_path=next_path,
+        username=username,
+        left=left,
+        providers=sign_on.providers.values(),
+        has_passwords=sign_on.has_passwords,
+    )
 
 
 def _page(

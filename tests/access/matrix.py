@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 
+from fieldgate.accounts.sign_on.identities import IdentityStore
 from fieldgate.accounts.store import IssuedBy, NewUser
 from fieldgate.app import operations
 from fieldgate.assets.store import AssetStore, NewVersion
@@ -22,11 +23,12 @@ from fieldgate.assets.tables import files, versions
 from fieldgate.events.store import EventStore
 from fieldgate.http.operations import AssetLimit
 from fieldgate.http.request.body_parsing import UploadedFile
-from fieldgate.identity import Scope
+from fieldgate.identity import OPERATOR, Scope
 from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import ImportStore
 from fieldgate.imports.tables import imports
 from fieldgate.imports.upload import parse_upload
+from fieldgate.pagination import PageRequest
 from fieldgate.settings import Settings
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldAsset, WorldUser
 from tests.conftest import FAST_HASHER, PASSWORD, Service, run_service
@@ -432,6 +434,16 @@ async def _account_token_deletion(context: MatrixContext, caller: str) -> httpx.
     return await context.request(caller, "DELETE", f"/api/v2/account/tokens/{token_id}/")
 
 
+async def _account_identity_deletion(context: MatrixContext, caller: str) -> httpx.Response:
+    if caller in ("anonymous", "disabled"):
+        return await context.request_with_password(caller, "DELETE", "/api/v2/account/identities/1/")
+    user = context.callers[caller]
+    store = IdentityStore(context.service.database)
+    await store.link(user.id, "https://login.example", user.username, by=OPERATOR)
+    [row] = (await store.list_of(user.id, PageRequest(limit=1, offset=0))).rows
+    return await context.request_with_password(caller, "DELETE", f"/api/v2/account/identities/{row.id}/")
+
+
 async def _account_password_change(context: MatrixContext, caller: str) -> httpx.Response:
     body = {"current_password": PASSWORD, "new_password": "battery staple"}
     response = await context.request(caller, "POST", "/api/v2/account/password/", json=body)
@@ -698,6 +710,8 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "account_session_deletion": {
         "the caller's account": lambda context, caller: context.request(caller, "DELETE", "/api/v2/account/sessions/")
     },
+    "account_identity_list": {"the caller's account": get("/api/v2/account/identities/")},
+    "account_identity_deletion": {"with a password": _account_identity_deletion},
     "account_password_change": {"with the current password": _account_password_change},
     "endpoint_index": get("/api/v2/"),
     "healthz": get("/healthz"),

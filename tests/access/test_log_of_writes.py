@@ -79,6 +79,7 @@ ENTRIES: dict[str, tuple[str, list[Entry]]] = {
     "account_token_deletion": ("", [NO_TOKEN]),
     "account_session_deletion": ("", [NO_SESSION]),
     "account_password_change": ("", [(USERS, "change-password", "user")]),
+    "account_identity_deletion": ("", [(USERS, "unlink-login", "user")]),
     "login": ("", [(ACCESS, "auth", "user")]),
     "logout": ("", [NO_SESSION]),
     "invitation_use": ("", [(USERS, "use-link", "user")]),

@@ -38,6 +38,7 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("service-accounts", "/api/v2/service-accounts/", USER),
     PageEntry("service-account", "/api/v2/service-accounts/wash_sync/", USER),
     PageEntry("service-account-tokens", "/api/v2/service-accounts/wash_sync/tokens/", USER),
+    PageEntry("account-identities", "/api/v2/account/identities/", USER),
     PageEntry("invitation", "{invitation}"),
     PageEntry("invitation-used", "/invitation/nothing/", status=404),
     PageEntry("endpoints", "/api/v2/"),

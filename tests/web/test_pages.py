@@ -175,7 +175,7 @@ async def test_index_of_endpoints(service: Service) -> None:
     paths = {name: f"{BASE_URL}/api/v2/{name}/" for name in names}
     nested = ("access-logs/me", "assets/deleted", "permission-assignments/suggestions", "project-ownership/invites")
     paths |= {path.replace("/", "-"): f"{BASE_URL}/api/v2/{path}/" for path in nested}
-    paths |= {f"account-{name}": f"{BASE_URL}/api/v2/account/{name}/" for name in ("sessions", "tokens")}
+    paths |= {f"account-{name}": f"{BASE_URL}/api/v2/account/{name}/" for name in ("identities", "sessions", "tokens")}
     paths |= {f"event-{name}": f"{BASE_URL}/api/v2/event/{name}/" for name in ("deleted", "mini")}
     paths["assets-deleted"] = f"{BASE_URL}/api/v2/assets/deleted/"
     assert (await service.get("/api/v2/")).json() == paths

@@ -1,6 +1,6 @@
 """The account page: tokens, sessions and password."""
 
-from fieldgate.accounts.schemas import ACCOUNT_PATH, SESSIONS_PATH, TOKENS_PATH
+from fieldgate.accounts.schemas import ACCOUNT_PATH, IDENTITIES_PATH, SESSIONS_PATH, TOKENS_PATH
 from fieldgate.http.internal_api import APIResponse, InternalAPI
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.web.notices import ACCOUNT_DELETED
@@ -71,6 +71,11 @@ async def end_sessions(_: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(PAGE_PATH, Message("You are logged out in all other browsers."))
 
 
+async def unlink(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    await api.call("DELETE", f"{IDENTITIES_PATH}{form.get('id')}/")
+    return Redirect(PAGE_PATH, Message("You cannot log in with this account any more."))
+
+
 async def delete_account(form: SubmittedForm, api: InternalAPI) -> FormResult:
     response = await api.send("DELETE", "/me/", json={"confirm": form.get("confirm")})
     if response.is_error:
@@ -93,11 +98,13 @@ PAGES: dict[str, PageView] = {
     "account_detail": PageView("accounts/own_detail.html"),
     "account_token_list": PageView("accounts/own_list.html"),
     "account_session_list": PageView("accounts/own_list.html"),
+    "account_identity_list": PageView("accounts/own_list.html"),
 }
 FORMS: dict[FormKey, PageForm] = {
     ("account_page", "create-token"): PageForm(create_token, TOKEN_FIELDS, is_once=True),
     ("account_page", "revoke"): PageForm(revoke_token),
     ("account_page", "password"): PageForm(change_password, _PASSWORD_FIELDS),
     ("account_page", "end-sessions"): PageForm(end_sessions),
+    ("account_page", "unlink"): PageForm(unlink),
     ("account_page", "delete"): PageForm(delete_account),
 }

@@ -53,6 +53,8 @@ _ON_OTHERS: Mapping[str, Sentences] = {
         "change-password": Message("{by} changed the password of {user}."),
         "create-link": Message("{by} created a one-time link for {user}."),
         "use-link": Message("{by} set a password with a one-time link."),
+        "link-login": Message("{by} linked an account at a provider of single sign-on to {user}."),
+        "unlink-login": Message("{by} removed an account at a provider of single sign-on from {user}."),
     },
     "token": {
         "create": Message("{by} created a token for {user}."),

@@ -1,0 +1,1 @@
+"""Single sign-on: log in with an account at a provider, by OpenID Connect."""

@@ -1,0 +1,237 @@
+"""Log in with an account at a provider.
+
+attempt, url = await sign_on.begin("keycloak", next_path="/", language="fr")   # the browser keeps the attempt
+user = await sign_on.finish(attempt, answer, origin)                           # what the browser brings back
+
+An attempt is only in a cookie of the browser, so any process can finish it. Its state ties the answer to the browser,
+its nonce the ID token to the attempt, its verifier (PKCE) the code to whoever began.
+"""
+
+import hashlib
+import logging
+import secrets
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from sqlalchemy import Row
+
+from fieldgate.accounts.account_rules import person_name_error, username_error, username_from_claim
+from fieldgate.accounts.authentication import authenticated_user
+from fieldgate.accounts.schemas import UserChanges
+from fieldgate.accounts.sign_on.identities import IdentityStore, add_identity
+from fieldgate.accounts.store import AccountStore, NewUser, UsernameTaken
+from fieldgate.accounts.teams import TeamStore
+from fieldgate.accounts.user_changes import UserEditor
+from fieldgate.errors import BadRequest, Conflict, Forbidden, NotFound
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller, Origin, User
+from fieldgate.providers import Provider
+from fieldgate.reference.store import ReferenceStore
+from fieldgate.settings import PasswordLogin, Settings
+
+if TYPE_CHECKING:
+    from fieldgate.accounts.sign_on.oidc_client import OIDCClient
+
+CREDENTIAL = "provider"  # in the log
+MAX_SUBJECT_CHARS = 255  # of the standard
+SECRET_BYTES = 32
+
+log = logging.getLogger(__name__)
+
+_STRANGER = Message("You have no account here. Ask the operator of this service for one.")
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """A login that was begun in a browser."""
+
+    provider: str
+    state: str
+    nonce: str
+    verifier: str
+    next_path: str
+    link_to: int | None = None  # id of the user who links an account, instead of logging in
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The parameters with which a provider sends the browser back."""
+
+    code: str = ""
+    state: str = ""
+    iss: str | None = None
+    error: str = ""
+
+
+class SignOn:
+    def __init__(
+        self,
+        settings: Settings,
+        stores: tuple[AccountStore, IdentityStore, UserEditor, TeamStore, ReferenceStore],
+    ) -> None:
+        self.providers: Mapping[str, Provider] = {each.id: each for each in settings.sign_on}
+        self.has_passwords = settings.password_login is not PasswordLogin.NONE
+        self._base_url = settings.base_url
+        self._accounts, self._identities, self._editor, self._teams, self._reference = stores
+        self._clients: dict[str, OIDCClient] = {}
+
+    async def begin(
+        self, provider_id: str, next_path: str, language: str, link_to: int | None = None
+    ) -> tuple[Attempt, str]:
+        """Return an attempt, and the URL at the provider where the person logs in."""
+        client = self._client(provider_id)
+        state, nonce, verifier = (secrets.token_urlsafe(SECRET_BYTES) for _ in range(3))
+        url = await client.authorization_url(state=state, nonce=nonce, verifier=verifier, language=language)
+        return Attempt(provider_id, state, nonce, verifier, next_path, link_to), url
+
+    async def finish(self, attempt: Attempt, answer: Answer, caller: Caller, origin: Origin) -> User:
+        """Return the user who logged in, or linked an account. Raise a `Problem` whose message the person can read."""
+        client, provider = self._client(attempt.provider), self.providers[attempt.provider]
+        await client.check_issuer(answer.iss)
+        if answer.error or not answer.code:
+            raise Forbidden(Message("{provider} did not log you in. Nothing was changed.", provider=provider.name))
+        claims = await client.read_claims(
+            answer.code, nonce=attempt.nonce, verifier=attempt.verifier, wanted=_wanted_claims(provider)
+        )
+        subject = claims["sub"]
+        if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT_CHARS or not subject.isprintable():
+            raise BadRequest(Message("The answer of the provider is not valid, or too old. Log in again."))
+        _check_domain(provider, claims)
+        if attempt.link_to is not None:
+            if not isinstance(caller, User) or caller.id != attempt.link_to:
+                raise Forbidden(Message("You were logged out, or are somebody else now. Log in and try again."))
+            await self._identities.link(caller.id, provider.issuer, subject, by=caller)
+            return caller
+        row = await self._identities.find_user(provider.issuer, subject)
+        if row is None:
+            row = await self._create_user(provider, subject, claims, origin)
+        elif row.disabled_at is not None:
+            raise Forbidden(Message("Your account is disabled. Ask the operator of this service."))
+        user = msgspec.structs.replace(authenticated_user(row, origin), credential=CREDENTIAL)
+        await self._identities.record_login(provider.issuer, subject)
+        await self._apply_claims(provider, claims, user)
+        await self._accounts.count_login(user)
+        return user
+
+    async def logout_url(self, provider_id: str) -> str:
+        """Where the browser goes to log out at the provider; empty if it offers none."""
+        return await self._client(provider_id).logout_url(f"{self._base_url}/login/")
+
+    async def close(self) -> None:
+        for client in self._clients.values():
+            await client.close()
+
+    def _client(self, provider_id: str) -> "OIDCClient":
+        # Its libraries are loaded at the first login, not at the start of each process.
+        from fieldgate.accounts.sign_on.oidc_client import OIDCClient
+
+        if provider_id not in self.providers:
+            raise NotFound
+        if provider_id not in self._clients:
+            redirect_uri = f"{self._base_url}/login/{provider_id}/callback/"
+            self._clients[provider_id] = OIDCClient(self.providers[provider_id], redirect_uri)
+        return self._clients[provider_id]
+
+    async def _create_user(
+        self, provider: Provider, subject: str, claims: Mapping[str, Any], origin: Origin
+    ) -> Row[Any]:
+        if not provider.create_users:
+            raise Forbidden(_STRANGER)
+        claim = claims.get(provider.username_claim)
+        if not isinstance(claim, str) or not claim.strip():
+            message = Message(
+                "{provider} did not send the claim {claim}.", provider=provider.name, claim=provider.username_claim
+            )
+            raise Forbidden(message)
+        digest = hashlib.sha256(f"{provider.issuer} {subject}".encode()).hexdigest()
+        username = username_from_claim(claim, otherwise=f"user_{digest[:12]}")
+        new = NewUser(
+            username=username,
+            password_hash="",  # none has it
+            first_name=_person_name(claims.get("given_name")),
+            last_name=_person_name(claims.get("family_name")),
+        )
+        by = Caller(credential=CREDENTIAL, origin=origin)
+        try:
+            if username_error(username):
+                raise UsernameTaken(username)
+            await self._accounts.create_user(
+                new,
+                by=by,
+                then=lambda connection, user_id: add_identity(connection, user_id, provider.issuer, subject),
+            )
+        except UsernameTaken:
+            # It may be the same person, or another one: the provider cannot know.
+            raise Conflict(
+                Message(
+                    "There already is a user {name} here. If this is you, log in with your password, and link "
+                    "{provider} on the page of your account. Otherwise ask the operator for an account.",
+                    name=username,
+                    provider=provider.name,
+                )
+            ) from None
+        row = await self._identities.find_user(provider.issuer, subject)
+        if row is None:  # deleted meanwhile
+            raise Forbidden(_STRANGER)
+        return row
+
+    async def _apply_claims(self, provider: Provider, claims: Mapping[str, Any], user: User) -> None:
+        """Bring rights and teams in line with the claims, as far as the provider is configured to decide on them."""
+        is_ifrc = _is_true(claims.get(provider.ifrc_claim)) if provider.ifrc_claim else user.is_ifrc
+        countries = list(user.countries)
+        if provider.countries_claim:
+            countries = await self._countries(claims.get(provider.countries_claim))
+        if (is_ifrc, countries) != (user.is_ifrc, list(user.countries)):
+            by = Caller(credential=CREDENTIAL, origin=user.origin)
+            await self._editor.change(user.id, UserChanges(is_ifrc=is_ifrc, countries=countries), by=by)
+        elsewhere = claims.get("_claim_names")
+        if not provider.teams_claim or (isinstance(elsewhere, dict) and provider.teams_claim in elsewhere):
+            return  # with very many groups, Entra sends a reference in place of the claim
+        held = set(_texts(claims.get(provider.teams_claim)))
+        # Teams are changed as by a superuser; the log names the person and the provider.
+        manager = msgspec.structs.replace(user, is_superuser=True)
+        wanted = {uid for value, uid in provider.teams.items() if value in held}
+        current = await self._teams.uids_of(user.id) & set(provider.teams.values())
+        for uid in sorted(wanted ^ current):
+            try:
+                if uid in wanted:
+                    await self._teams.add_members(manager, uid, [user.username], "member")
+                else:
+                    await self._teams.remove_member(manager, uid, user.username)
+            except (NotFound, Conflict) as problem:  # there is no such team, it is full, or it would have no admin
+                log.warning("single sign-on with %s: %s (team %s)", provider.id, problem, uid)
+
+    async def _countries(self, claim: Any) -> list[str]:
+        known = await self._reference.current()
+        codes = dict.fromkeys(code.upper() for code in _texts(claim))
+        return [code for code in codes if known.country_by_iso3(code) is not None]
+
+
+def _wanted_claims(provider: Provider) -> list[str]:
+    email = "email" if provider.allowed_domains else ""
+    names = (provider.username_claim, email, provider.countries_claim, provider.ifrc_claim, provider.teams_claim)
+    return [name for name in names if name]
+
+
+def _check_domain(provider: Provider, claims: Mapping[str, Any]) -> None:
+    if not provider.allowed_domains:
+        return
+    email = claims.get("email")
+    is_verified = provider.trust_email or _is_true(claims.get("email_verified"))
+    domain = email.rpartition("@")[2].lower() if isinstance(email, str) else ""
+    if not is_verified or domain not in {each.lower() for each in provider.allowed_domains}:
+        raise Forbidden(Message("Your e-mail address is not one of those that can log in here."))
+
+
+def _is_true(claim: Any) -> bool:
+    return claim is True or claim == "true"
+
+
+def _texts(claim: Any) -> list[str]:
+    """The values of a claim: a list, or one text with spaces or commas."""
+    values = claim if isinstance(claim, list) else claim.replace(",", " ").split() if isinstance(claim, str) else []
+    return [each for each in values if isinstance(each, str)]
+
+
+def _person_name(claim: Any) -> str:
+    name = claim.strip() if isinstance(claim, str) else ""
+    return "" if person_name_error(name) else name

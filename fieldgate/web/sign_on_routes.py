@@ -1,0 +1,138 @@
+"""Single sign-on in the browser: to the provider, back from it, and logging out there."""
+
+import base64
+import hmac
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from fieldgate.accounts.sign_on.sign_on import Answer, Attempt, SignOn
+from fieldgate.accounts.store import AccountStore
+from fieldgate.errors import BadRequest, Forbidden, Header, Problem
+from fieldgate.http.csrf import CSRF_FAILED
+from fieldgate.http.injection import HandlerContext
+from fieldgate.http.negotiation import Format
+from fieldgate.http.operations import Routes
+from fieldgate.http.request.authentication import read_cookie, set_cookie
+from fieldgate.http.request.hosts import BaseURL
+from fieldgate.http.response.responses import NO_STORE, Response
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
+from fieldgate.identity import Scope
+from fieldgate.settings import Settings
+from fieldgate.web.account_routes import NO_REFERRER, login_page, start_session
+from fieldgate.web.notices import Notice, set_notice
+from fieldgate.web.page_templates import PageTemplates
+from fieldgate.web.redirects import redirect
+
+ATTEMPT_COOKIE = b"fieldgate_sign_on"
+ATTEMPT_SECONDS = 15 * 60
+MAX_NEXT_CHARS = 1000
+CALLBACK_COST = 10  # a request to the provider for each
+
+routes = Routes(tag="Pages", scope=Scope.NONE, formats=(Format.HTML,), in_schema=False)
+
+
+class StartQuery(msgspec.Struct, frozen=True):
+    next: Annotated[str, Meta(description="Path of this service to go to afterwards.")] = "/"
+    link: Annotated[str, Meta(description="CSRF token of the caller: link an account instead of logging in.")] = ""
+
+
+class CallbackQuery(msgspec.Struct, frozen=True):
+    code: Annotated[str, Meta(description="What is exchanged for an ID token.")] = ""
+    state: Annotated[str, Meta(description="What ties the answer to this browser.")] = ""
+    iss: Annotated[str | None, Meta(description="Issuer of the answer.")] = None
+    error: Annotated[str, Meta(description="Why the provider refused.")] = ""
+
+
+@routes.raw(
+    "/login/{provider}/",
+    title=Message("Log in"),
+    description=Message("Sends the browser to a provider of single sign-on."),
+    is_simple_page=True,
+)
+async def sign_on_start(
+    provider: str,
+    query: StartQuery,
+    context: HandlerContext,
+    language: Language,
+    sign_on: SignOn,
+    templates: PageTemplates,
+) -> Response:
+    link_to = None
+    if query.link:
+        # A link of another site must not make somebody link an account that is not theirs.
+        if not context.caller.accepts_csrf_token(query.link):
+            raise Forbidden(CSRF_FAILED)
+        link_to = context.caller.id
+    try:
+        attempt, url = await sign_on.begin(provider, query.next[:MAX_NEXT_CHARS], language.value, link_to)
+    except Problem as problem:
+        return login_page(templates, context, sign_on, problem=problem, next_path=query.next)
+    return Response(303, [(b"location", url.encode()), NO_STORE, NO_REFERRER, _cookie(attempt, context)])
+
+
+@routes.raw(
+    "/login/{provider}/callback/",
+    title=Message("Log in"),
+    description=Message("Where a provider of single sign-on sends the browser back to."),
+    rate_cost=CALLBACK_COST,
+    is_simple_page=True,
+)
+async def sign_on_callback(
+    provider: str,
+    query: CallbackQuery,
+    context: HandlerContext,
+    sign_on: SignOn,
+    store: AccountStore,
+    settings: Settings,
+    templates: PageTemplates,
+) -> Response:
+    base_url = context.request.base_url
+    forget = set_cookie(ATTEMPT_COOKIE, "", base_url, 0, http_only=True)
+    attempt = _read_attempt(context)
+    try:
+        if attempt is None or attempt.provider != provider or not _is_same(attempt.state, query.state):
+            raise BadRequest(Message("This login was not begun in this browser, or is too old. Log in again."))
+        answer = Answer(query.code, query.state, query.iss, query.error)
+        user = await sign_on.finish(attempt, answer, context.caller, context.origin)
+    except Problem as problem:
+        next_path = "/" if attempt is None else attempt.next_path
+        return login_page(
+            templates, context, sign_on, problem=problem, next_path=next_path, headers=[forget, NO_REFERRER]
+        )
+    if attempt.link_to is not None:
+        message = Message("You can log in with {provider} now.", provider=sign_on.providers[provider].name)
+        notice = set_notice(Notice(translate(message, context.request.language)), context.caller.csrf_secret, base_url)
+        return redirect(base_url, "/account/", forget, notice, NO_REFERRER)
+    cookie = await start_session(context, user, store, settings, provider)
+    return redirect(base_url, attempt.next_path, cookie, forget, NO_REFERRER)
+
+
+@routes.raw(
+    "/login/{provider}/logout/",
+    title=Message("Log out"),
+    description=Message("Sends the browser to a provider of single sign-on, to log out there."),
+    is_simple_page=True,
+)
+async def sign_on_logout(provider: str, base_url: BaseURL, sign_on: SignOn) -> Response:
+    url = await sign_on.logout_url(provider)
+    return Response(303, [(b"location", url.encode()), NO_STORE]) if url else redirect(base_url, "/login/")
+
+
+def _cookie(attempt: Attempt, context: HandlerContext) -> Header:
+    value = base64.urlsafe_b64encode(msgspec.json.encode(attempt)).decode()
+    return set_cookie(ATTEMPT_COOKIE, value, context.request.base_url, ATTEMPT_SECONDS, http_only=True)
+
+
+def _read_attempt(context: HandlerContext) -> Attempt | None:
+    value = read_cookie(context.headers.get(b"cookie", b""), ATTEMPT_COOKIE)
+    try:
+        return msgspec.json.decode(base64.urlsafe_b64decode(value.strip(b'"')), type=Attempt)
+    except (ValueError, msgspec.DecodeError):
+        return None
+
+
+def _is_same(expected: str, given: str) -> bool:
+    return bool(expected) and hmac.compare_digest(expected.encode(), given.encode("utf-8", "surrogatepass"))
