@@ -23,7 +23,7 @@ from fieldgate.settings import PasswordLogin
 WRONG_PASSWORD = Message("The username or password is incorrect.")
 # The same for both, so that nobody learns whether a password was right.
 WRONG_OR_NOT_ALLOWED = Message(
-    "The username or password is incorrect, or not for logging in: here that is for superusers. Use single sign-on."
+    "The username or password is incorrect, or you cannot use a password: only superusers can. Use single sign-on."
 )
 MAX_CACHED_PASSWORDS = 1000  # correct passwords of Basic clients
 MAX_WAITING_PER_ADDRESS = 16

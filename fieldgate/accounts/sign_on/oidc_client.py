@@ -213,10 +213,7 @@ class OIDCClient:
 
     def _unavailable(self, fault: Exception) -> ServiceUnavailable:
         log.warning("single sign-on with %s: %s", self._provider.id, fault)
-        message = Message(
-            "{provider} cannot be reached. Try again in a moment, or log in with a password.",
-            provider=self._provider.name,
-        )
+        message = Message("{provider} cannot be reached. Try again in a moment.", provider=self._provider.name)
         return ServiceUnavailable(message)
 
 
