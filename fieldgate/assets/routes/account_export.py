@@ -15,7 +15,7 @@ from sqlalchemy import JSON, Boolean, ColumnElement, Select, case, literal, sele
 from fieldgate.accounts.routes import TAG
 from fieldgate.accounts.schemas import ACCOUNT_PATH
 from fieldgate.accounts.store import IssuedBy
-from fieldgate.accounts.tables import TEAM_PREFIX, team_members, teams, tokens, users, with_teams_of
+from fieldgate.accounts.tables import TEAM_PREFIX, identities, team_members, teams, tokens, users, with_teams_of
 from fieldgate.assets.routes.form_files import FormFiles
 from fieldgate.assets.tables import COLLECTION, assets, assignments, has_not_ended, is_live
 from fieldgate.assets.workbook_downloads import XLS_SUFFIX
@@ -124,10 +124,14 @@ def _queries(user_id: int) -> Mapping[str, Select[Any]]:
         .join(users, users.c.id == teams.c.id)
         .where(team_members.c.user_id == user_id)
     )
+    own_identities = select(
+        identities.c.issuer, identities.c.subject, identities.c.created_at, identities.c.last_login_at
+    )
     return {
         "profile.json": select(*profile).where(users.c.id == user_id),
         "tokens.json": all_tokens.where(~is_session),
         "sessions.json": all_tokens.where(is_session),
+        "single-sign-on.json": own_identities.where(identities.c.user_id == user_id).order_by(identities.c.id),
         # A denial would show the name of a form that the user cannot see.
         "assignments-received.json": all_assignments.where(
             assignments.c.user_id.in_(with_teams_of(user_id)), assignments.c.is_denied.is_(False), ~is_denied

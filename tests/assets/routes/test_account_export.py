@@ -11,13 +11,14 @@ import msgspec
 import pytest
 from openpyxl import load_workbook
 
+from fieldgate.accounts.sign_on.identities import IdentityStore
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.assets.routes.account_export import AccountExporter
 from fieldgate.assets.store import NewAsset
 from fieldgate.assets.tables import assets
 from fieldgate.db import now
 from fieldgate.db.log import PROJECT, LogEntry, LogObject, write_log_sync
-from fieldgate.identity import User
+from fieldgate.identity import OPERATOR, User
 from tests.access.permission_world import PermissionWorld
 from tests.conftest import Service, StartService
 from tests.imports.workbooks import xlsx
@@ -90,6 +91,8 @@ async def test_everything_is_inside_and_no_secret(scene: ExportWorld) -> None:
     store = scene.service.store
     token = await store.issue_token(scene.amina.id, IssuedBy.HTTP, None)
     session = await store.issue_token(scene.amina.id, IssuedBy.SESSION, None)
+    for user, subject in ((scene.amina, "a1b2"), (scene.bob, "c3d4")):
+        await IdentityStore(scene.service.database).link(user.id, "https://login.example", subject, by=OPERATOR)
     others = await scene.world.create_asset(scene.bob)
     await scene.world.grant(scene.amina, others, "partial_submissions")
     own = await scene.world.create_asset(scene.amina)
@@ -102,6 +105,7 @@ async def test_everything_is_inside_and_no_secret(scene: ExportWorld) -> None:
     assert not profile.keys() & {"id", "owner_id", "password_hash"}
     assert {each["prefix"] for each in read(archive, "tokens.json")} >= {token[:10]}
     assert [each["prefix"] for each in read(archive, "sessions.json")] == [session[:10]]
+    assert [each["subject"] for each in read(archive, "single-sign-on.json")] == ["a1b2"]
     received = {each["permission"]: each for each in read(archive, "assignments-received.json")}
     assert received["partial_submissions"]["filters"] == {"view_submissions": [{"_submitted_by": "amina"}]}
     assert (received["view_asset"]["owner"], received["view_asset"]["asset"]) == ("bob", others.uid)
