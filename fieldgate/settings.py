@@ -44,6 +44,9 @@ class PasswordLogin(Enum):
     SUPERUSERS = "superusers"
     NONE = "none"
 
+    def allows(self, *, is_superuser: bool) -> bool:
+        return self is PasswordLogin.ALL or (self is PasswordLogin.SUPERUSERS and is_superuser)
+
 
 class RateQuota(msgspec.Struct, frozen=True):
     """So many requests at once, and as many again in each of these times."""

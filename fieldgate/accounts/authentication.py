@@ -114,7 +114,11 @@ class AccountAuthenticator:
         verified_hash = self._verified.get(proof)
         if verified_hash is not None:
             row = await self._store.find_user(username)
-            if row is not None and row.password_hash == verified_hash and self._may_use_password(row):
+            if (
+                row is not None
+                and row.password_hash == verified_hash
+                and self._password_login.allows(is_superuser=row.is_superuser)
+            ):
                 await self._throttle.check_pair(username, client)
                 return row
         await self._throttle.check(username, client)
@@ -128,14 +132,11 @@ class AccountAuthenticator:
         await self._throttle.record_attempt(username, client)
         row = await self._store.find_user(username)
         is_correct = await self._passwords.matches(password, None if row is None else row.password_hash)
-        if row is None or not is_correct or not self._may_use_password(row):
+        if row is None or not is_correct or not self._password_login.allows(is_superuser=row.is_superuser):
             is_for_all = self._password_login is PasswordLogin.ALL
             raise Unauthorized(WRONG_PASSWORD if is_for_all else WRONG_OR_NOT_ALLOWED)
         await self._throttle.record_success(username, client)
         return row
-
-    def _may_use_password(self, row: Row[Any]) -> bool:
-        return self._password_login is PasswordLogin.ALL or bool(row.is_superuser)
 
     def _password_proof(self, *parts: str) -> bytes:
         text = repr(parts).encode("utf-8", "surrogatepass")

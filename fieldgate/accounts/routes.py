@@ -322,11 +322,11 @@ async def account_identity_list(
     ),
     error_statuses=(409,),
 )
-async def account_identity_deletion(id: str, user: User, identities: IdentityStore) -> None:
+async def account_identity_deletion(id: str, user: User, identities: IdentityStore, settings: Settings) -> None:
     reject_token(user)
     if not _is_id(id):
         raise NotFound
-    await identities.unlink(user, int(id))
+    await identities.unlink(user, int(id), settings.password_login)
 
 
 @routes.post(

@@ -264,6 +264,8 @@ def login_page(
 ) -> Response:
     """The login page. `left`: the provider where somebody who logged out may still be logged in."""
     if problem is not None:
+        # For the links of the page: the path of a callback is for one use.
+        context.request = msgspec.structs.replace(context.request, path="/login/", query_params={"next": next_path})
         _set_errors(context, "login", {"": [problem.message]}, "", problem.status)
     return _page(
         templates,

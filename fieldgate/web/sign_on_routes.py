@@ -130,7 +130,7 @@ def _read_attempt(context: HandlerContext) -> Attempt | None:
     value = read_cookie(context.headers.get(b"cookie", b""), ATTEMPT_COOKIE)
     try:
         return msgspec.json.decode(base64.urlsafe_b64decode(value.strip(b'"')), type=Attempt)
-    except (ValueError, msgspec.DecodeError):
+    except (ValueError, RecursionError, msgspec.DecodeError):
         return None
 
 

@@ -13,6 +13,7 @@ from fieldgate.errors import Conflict, NotFound
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
+from fieldgate.settings import PasswordLogin
 
 
 class IdentityStore:
@@ -47,7 +48,7 @@ class IdentityStore:
             query = select(identities).where(identities.c.user_id == user_id)
             return await paginate(connection, query, page, order_by=[identities.c.id])
 
-    async def unlink(self, user: User, identity_id: int) -> None:
+    async def unlink(self, user: User, identity_id: int, password_login: PasswordLogin) -> None:
         """Remove one. Raise `Conflict` if the user could not log in any more."""
         async with self._database.transaction() as connection:
             about = await _lock(connection, user.id)
@@ -58,7 +59,7 @@ class IdentityStore:
                 raise NotFound
             left = (await connection.execute(select(func.count()).where(is_own))).scalar_one()
             hashed = (await connection.execute(select(users.c.password_hash).where(users.c.id == user.id))).scalar_one()
-            if not left and not hashed:
+            if not left and not (hashed and password_login.allows(is_superuser=user.is_superuser)):
                 raise Conflict(Message("You have no password: without this you could not log in any more."))
             await write_log(connection, user, user_entry("unlink-login", about, issuer=issuer))
 

@@ -208,7 +208,7 @@ class OIDCClient:
             return response.status_code, msgspec.json.decode(body, type=dict[str, Any])
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, OSError) as error:
             raise _ProviderFault(f"{url}: {error!r}") from None
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise _ProviderFault(f"{url} does not answer with a JSON object") from None
 
     def _unavailable(self, fault: Exception) -> ServiceUnavailable:

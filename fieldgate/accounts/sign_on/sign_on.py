@@ -217,8 +217,8 @@ def _check_domain(provider: Provider, claims: Mapping[str, Any]) -> None:
         return
     email = claims.get("email")
     is_verified = provider.trust_email or _is_true(claims.get("email_verified"))
-    domain = email.rpartition("@")[2].lower() if isinstance(email, str) else ""
-    if not is_verified or domain not in {each.lower() for each in provider.allowed_domains}:
+    name, _, domain = email.rpartition("@") if isinstance(email, str) else ("", "", "")
+    if not (is_verified and name and domain.lower() in {each.lower() for each in provider.allowed_domains}):
         raise Forbidden(Message("Your e-mail address is not one of those that can log in here."))
 
 
