@@ -15,8 +15,10 @@ from typing import Any
 
 import httpx
 
+from fieldgate.accounts.service_accounts import MAX_OWNED
 from fieldgate.accounts.sign_on.identities import IdentityStore
 from fieldgate.accounts.store import IssuedBy, NewUser
+from fieldgate.accounts.tables import login_attempts
 from fieldgate.app import operations
 from fieldgate.assets.store import AssetStore, NewVersion
 from fieldgate.assets.tables import files, versions
@@ -96,6 +98,8 @@ class MatrixContext:
         self.world = PermissionWorld(service)
         self.callers: dict[str, WorldUser] = {"anonymous": PUBLIC_USER}
         self._shared_assets: dict[str, WorldAsset] = {}
+        self._unused_assets: dict[str, WorldAsset] = {}
+        self._owned_accounts = 0
 
     async def set_up(self) -> None:
         for kind in CALLERS[1:]:
@@ -119,6 +123,23 @@ class MatrixContext:
         assert (await self.service.request("DELETE", path, headers=former.headers)).status_code == 204
         self.world.members[former.id].remove(team.id)
         return team
+
+    async def find_team_for_accounts(self) -> WorldUser:
+        """Return a team that can own one more service account."""
+        if self._owned_accounts % MAX_OWNED == 0:
+            self._account_owner = await self.create_team()
+        self._owned_accounts += 1
+        return self._account_owner
+
+    async def on_unused_asset(
+        self, kind: str, call: Callable[[WorldAsset], Awaitable[httpx.Response]]
+    ) -> httpx.Response:
+        """Call an operation on an asset that no earlier call changed. One that was refused left it as it was."""
+        asset = self._unused_assets.pop(kind, None) or await self.create_asset(kind)
+        response = await call(asset)
+        if response.is_client_error:
+            self._unused_assets[kind] = asset
+        return response
 
     def shared_asset(self, kind: str) -> WorldAsset:
         """Return an asset that no call changes."""
@@ -166,6 +187,8 @@ class MatrixContext:
         user = self.callers[caller]
         self.service.client.cookies.clear()
         auth = None if caller == "anonymous" else httpx.BasicAuth(user.username, PASSWORD)
+        async with self.service.database.transaction() as connection:  # failures of earlier calls do not add up
+            await connection.execute(login_attempts.delete())
         return await self.service.request(method, path, auth=auth, **options)
 
 
@@ -180,7 +203,9 @@ def on_new_asset(kind: str, method: str, path: str = "", **options: Any) -> Call
     """Call an operation on an asset created for this call."""
 
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
-        return await context.request(caller, method, (await context.create_asset(kind)).path + path, **options)
+        return await context.on_unused_asset(
+            kind, lambda asset: context.request(caller, method, asset.path + path, **options)
+        )
 
     return call
 
@@ -346,7 +371,8 @@ def on_service_account(method: str, path: str = "", **options: Any) -> dict[str,
     def by(*, has_password: bool) -> Call:
         async def call(context: MatrixContext, caller: str) -> httpx.Response:
             store, name = context.service.store, f"bot_{secrets.token_hex(4)}"
-            bot_id = await store.create_user(NewUser(username=name, owner_id=(await context.create_team()).id))
+            owner = await context.find_team_for_accounts()
+            bot_id = await store.create_user(NewUser(username=name, owner_id=owner.id))
             token_id = (await store.create_token(bot_id, IssuedBy.HTTP, None)).id
             send = context.request_with_password if has_password else context.request
             return await send(caller, method, f"{SERVICE_ACCOUNTS}{name}/{path.format(token=token_id)}", **options)
@@ -470,11 +496,14 @@ def assignment(kind: str, whose: str, method: str) -> Call:
     """Call an operation on an assignment of a new asset. A caller without one uses a uid that does not exist."""
 
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
-        asset = await context.create_asset(kind)
         holder = context.callers[{"the owner's": "owner", "the viewer's": "viewer"}.get(whose, caller)]
-        listed = await context.list_assignments(asset)
-        urls = [each["url"] for each in listed if each["user"].endswith(f"/{holder.username}/")]
-        return await context.request(caller, method, next(iter(urls), f"{asset.path}{SHARING}pNone/"))
+
+        async def request(asset: WorldAsset) -> httpx.Response:
+            listed = await context.list_assignments(asset)
+            urls = [each["url"] for each in listed if each["user"].endswith(f"/{holder.username}/")]
+            return await context.request(caller, method, next(iter(urls), f"{asset.path}{SHARING}pNone/"))
+
+        return await context.on_unused_asset(kind, request)
 
     return call
 
@@ -482,8 +511,10 @@ def assignment(kind: str, whose: str, method: str) -> Call:
 def clear(kind: str, whom: str) -> Call:
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
         name = context.callers[caller].username if whom == "the caller" else "AnonymousUser"
-        asset = await context.create_asset(kind)
-        return await context.request(caller, "DELETE", f"{asset.path}{SHARING}bulk/", json={"username": name})
+        return await context.on_unused_asset(
+            kind,
+            lambda asset: context.request(caller, "DELETE", f"{asset.path}{SHARING}bulk/", json={"username": name}),
+        )
 
     return call
 
@@ -509,12 +540,13 @@ async def _clone_from(context: MatrixContext, caller: str) -> httpx.Response:
 
 def batch(kind: str, action: str) -> Call:
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
-        body = {
-            "assets": [(await context.create_asset(kind)).uid],
-            "users": ["AnonymousUser"],
-            "permissions": ["view_asset"],
-        }
-        return await context.request(caller, "POST", f"/api/v2/permission-assignments/{action}/", json=body)
+        path, body = (
+            f"/api/v2/permission-assignments/{action}/",
+            {"users": ["AnonymousUser"], "permissions": ["view_asset"]},
+        )
+        return await context.on_unused_asset(
+            kind, lambda asset: context.request(caller, "POST", path, json={"assets": [asset.uid], **body})
+        )
 
     return call
 
@@ -732,6 +764,9 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "openapi_json": get("/api-docs/openapi.json"),
     "openapi_yaml": get("/api-docs/openapi.yaml"),
     "swagger_ui": get("/api-docs/swagger-ui/"),
+    "sign_on_start": {"a provider that is not configured": get("/login/nobody/")},
+    "sign_on_callback": {"a login that was not begun": get("/login/nobody/callback/")},
+    "sign_on_logout": {"a provider that is not configured": get("/login/nobody/logout/")},
     "document_page": get("/docs/guide/"),
     "favicon": get("/favicon.ico"),
     "static_file": _static_file,

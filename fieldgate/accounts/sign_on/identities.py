@@ -71,11 +71,11 @@ async def add_identity(connection: AsyncConnection, user_id: int, issuer: str, s
 
 async def _lock(connection: AsyncConnection, user_id: int) -> LogUser:
     query = select(users.c.id, users.c.uid, users.c.username).where(
-        users.c.id == user_id, users.c.disabled_at.is_(None)
+        users.c.id == user_id, users.c.disabled_at.is_(None), users.c.owner_id.is_(None)
     )
     row = (await connection.execute(query.with_for_update())).one_or_none()
     if row is None:
-        raise NotFound(Message("This user is disabled."))
+        raise NotFound(Message("This user is disabled, or a service account."))
     return LogUser(*row)
 
 
