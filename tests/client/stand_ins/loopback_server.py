@@ -107,6 +107,9 @@ class ServerThread:
         self.port = server.sockets[0].getsockname()[1]
         self._started.set()
         await self._stopped.wait()
+        # A connection that is just being accepted is lost, and never closed, if the server closes meanwhile.
+        while asyncio.all_tasks() - {asyncio.current_task()} - {*self._connections}:
+            await asyncio.sleep(0)
         server.close()
         for writer in self._connections.values():
             writer.transport.abort()
