@@ -50,9 +50,12 @@ nightly: $(DEV_READY)  ## what takes longer: faults, deployment, fuzzing, all la
 	@PATH="$$PATH:/usr/sbin" scripts/need pgbouncer pgbouncer
 	@scripts/install-npm $(VENV)
 	@scripts/install-locked $(VENV) --require-hashes -r requirements/fuzz.txt
-	@FAULT_REPORT=faults.md $(BIN)/pytest -m nightly $(or $(TESTS),tests)
-	@$(BIN)/pytest -m 'hypothesis and not nightly' --hypothesis-profile nightly $(TWO_PROCESSES) $(or $(TESTS),tests)
-	@$(BIN)/python -m tests.fuzz.coverage_guided --seconds 30
+	@status=0; \
+	FAULT_REPORT=faults.md $(BIN)/pytest -m nightly $(or $(TESTS),tests) || status=1; \
+	$(BIN)/pytest -m 'hypothesis and not nightly' --hypothesis-profile nightly $(TWO_PROCESSES) $(or $(TESTS),tests) \
+		|| test $$? -eq 5 || status=1; \
+	$(BIN)/python -m tests.fuzz.coverage_guided --seconds 30 || status=1; \
+	exit $$status
 
 lint: $(DEV_READY)  ## ruff, mypy --strict, import-linter, unique class names
 	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ."; exit 1; }
