@@ -44,7 +44,7 @@ def _listed_ids(user_id: int, status: str | None) -> Select[Any] | CompoundSelec
     return union(*shared) if status == SHARED else union(_owned_ids(user_id), *shared)
 
 
-def collection_is_visible(collection: FromClause, user_id: int) -> ColumnElement[bool]:
+def collection_is_visible(collection: FromClause, user_id: int | ColumnElement[int]) -> ColumnElement[bool]:
     """Whether a user can view a collection. Collections are not nested."""
     given = assignments.alias()
     is_granted = _exists(

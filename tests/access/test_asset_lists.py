@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from fieldgate.assets.asset_lists import AssetLists, AssetPage, AssetSearch
+from fieldgate.assets.asset_lists import AssetLists, AssetSearch
 from fieldgate.assets.search_query import parse_search
 from fieldgate.assets.sharing.transfer import OwnershipStore, Transfer
 from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets
-from fieldgate.db import now
+from fieldgate.db import RowPage, now
 from fieldgate.identity import ANONYMOUS, Caller, User
 from fieldgate.pagination import PageRequest
 from tests.access.permission_world import PermissionWorld, WorldAsset, WorldUser, generate_world, random_step
@@ -75,8 +75,8 @@ async def transfer(world: PermissionWorld, owner: WorldUser, new_owner: WorldUse
             asset.owner = new_owner
 
 
-def check_order(page: AssetPage) -> None:
-    keys = [(-row.modified_at, row.id) for row in page.rows]
+def check_order(page: RowPage) -> None:
+    keys = [(-row.modified_at.timestamp(), row.id) for row in page.rows]
     assert keys == sorted(keys)
 
 
@@ -103,7 +103,7 @@ async def test_lists_follow_every_change(start: StartService, database_url: str,
                 for search in SEARCHES:
                     everything = await lists.load(caller, search, EVERYTHING)
                     page = await lists.load(caller, search, PageRequest(3, 1))
-                    assert page.count == everything.count == len(everything.rows)
+                    assert page.total == everything.total == len(everything.rows)
                     assert [row.uid for row in page.rows] == [row.uid for row in everything.rows][1:4]
 
 

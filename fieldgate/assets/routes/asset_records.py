@@ -5,24 +5,15 @@ of a form without any.
 """
 
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Raw, json
+from msgspec import Raw
 from sqlalchemy import Row
 
 from fieldgate.accounts.schemas import user_path
-from fieldgate.accounts.tables import PUBLIC_USER_ID, PUBLIC_USERNAME
-from fieldgate.assets.asset_lists import AssetPage, ListedAsset, StoredGrant, decode_grants
-from fieldgate.assets.authorization import (
-    AssetAuthorizer,
-    AssignmentScope,
-    AuthorizedAsset,
-    asset_not_found,
-    effective_user_id,
-)
+from fieldgate.accounts.tables import PUBLIC_USER_ID
+from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found, effective_user_id
 from fieldgate.assets.schemas import (
     ASSETS_PATH,
     INVITES_PATH,
@@ -39,13 +30,12 @@ from fieldgate.assets.schemas import (
     ProjectOwnership,
     asset_path,
 )
-from fieldgate.assets.sharing.grants import AssetGrants, Grantee, StoredAssignment, run_by_cost
+from fieldgate.assets.sharing.grants import AssetGrants, run_by_cost
 from fieldgate.assets.sharing.serializers import assignment_records
-from fieldgate.assets.sharing.store import AssignmentStore, decode_filters
+from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.tables import SURVEY
 from fieldgate.assets.visibility_sql import DISCOVERABLE, VIEW
-from fieldgate.db import Timestamp
 from fieldgate.http.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import Caller
@@ -86,7 +76,7 @@ NO_SUBMISSIONS_DETAIL: dict[str, Any] = {
 _NO_CHILDREN = ChildrenRecord(0)
 
 
-def list_fields(row: Any, caller: Caller, grants: AssetGrants | None, children: Mapping[int, int]) -> dict[str, Any]:
+def list_fields(row: Row[Any], caller: Caller, grants: AssetGrants, children: Mapping[int, int]) -> dict[str, Any]:
     """Fields of every record. `children` has the number of assets in each collection, by id."""
     is_collection = row.asset_type == "collection"
     return {
@@ -102,7 +92,7 @@ def list_fields(row: Any, caller: Caller, grants: AssetGrants | None, children: 
     }
 
 
-def _deployment_fields(row: Any) -> dict[str, Any]:
+def _deployment_fields(row: Row[Any]) -> dict[str, Any]:
     status = "-" if row.asset_type != SURVEY else "draft"
     if row.deployment_active is not None:
         status = "deployed" if row.deployment_active else "archived"
@@ -146,27 +136,25 @@ def detail_fields(row: Row[Any], content: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def downloads(row: Any) -> list[DownloadRecord]:
+def downloads(row: Row[Any]) -> list[DownloadRecord]:
     formats = ("xls", "xlsx") if row.asset_type in WORKBOOK_TYPES else ()
     if _has_xform(row):
         formats = (*formats, "xml")
     return [DownloadRecord(name, Link(f"{ASSETS_PATH}{row.uid}.{name}")) for name in formats]
 
 
-def _has_xform(row: Any) -> bool:
+def _has_xform(row: Row[Any]) -> bool:
     """A form without questions has none."""
     return bool(row.has_xform) and row.asset_type in XFORM_TYPES
 
 
-def access_types(row: Any, caller: Caller, grants: AssetGrants | None) -> list[AccessType]:
+def access_types(row: Row[Any], caller: Caller, grants: AssetGrants) -> list[AccessType]:
     """Why a caller can view a collection."""
     found: list[AccessType] = []
     if caller.id == row.owner_id:
         found.append("owned")
-    elif (
-        grants is not None
-        and caller.id not in (None, PUBLIC_USER_ID)
-        and VIEW in rules.own_permissions(grants.scope.state_of(effective_user_id(caller)), row.asset_type)
+    elif caller.id not in (None, PUBLIC_USER_ID) and VIEW in rules.own_permissions(
+        grants.scope.state_of(effective_user_id(caller)), row.asset_type
     ):
         found.append("shared")
     if row.status == DISCOVERABLE:
@@ -174,7 +162,7 @@ def access_types(row: Any, caller: Caller, grants: AssetGrants | None) -> list[A
     return found or (["superuser"] if caller.is_superuser else [])
 
 
-def record_fields(row: Any) -> dict[str, Any]:
+def record_fields(row: Row[Any]) -> dict[str, Any]:
     """Fields of a row with the columns of an asset and its newest version."""
     path = asset_path(row.uid)
     return {
@@ -278,93 +266,40 @@ def _encode_detail(
 
 
 _RECORD_COST = 15  # see `run_by_cost`
-_BYTES_PER_COST = 50  # of assignments with filters, which can be large
 
 
 class ListEncoder:
     """Encodes the assets of one page for its caller."""
 
     def __init__(
-        self, page: AssetPage, caller: Caller, language: Language, children: Mapping[int, int], *, own_only: bool
+        self,
+        grants: Mapping[int, AssetGrants],
+        caller: Caller,
+        language: Language,
+        children: Mapping[int, int],
+        *,
+        own_only: bool,
     ) -> None:
-        """`children` has the number of assets in each collection, by id."""
-        self._page = page
+        """`grants` has the assets with their assignments, `children` the number of assets in each collection, by id."""
+        self._grants = grants
         self._caller = caller
         self._language = language
         self._children = children
         self._own_only = own_only
 
-    def cost(self, asset: ListedAsset) -> int:
-        """Estimated cost of encoding an asset, in assignments of other assets."""
-        return _RECORD_COST + len(asset.granted or "") // _BYTES_PER_COST
+    @property
+    def cost(self) -> int:
+        """Estimated cost of encoding all assets, in assignments."""
+        return sum(_RECORD_COST + each.cost for each in self._grants.values())
 
-    def encode_all(self) -> list[bytes]:
-        return [self.encode(asset) for asset in self._page.rows]
+    def encode_all(self, rows: Iterable[Row[Any]]) -> list[bytes]:
+        """An asset that was deleted since its row was read is left out."""
+        return [self.encode(row, self._grants[row.id]) for row in rows if row.id in self._grants]
 
-    def encode(self, asset: ListedAsset) -> bytes:
-        grants = listed_grants(asset, self._page, self._caller)
-        row = _decode(asset, self._caller)
+    def encode(self, row: Row[Any], grants: AssetGrants) -> bytes:
         record = AssetRecord(
             **record_fields(row),
             **list_fields(row, self._caller, grants, self._children),
             permissions=permission_records(grants, self._caller, self._language, own_only=self._own_only),
         )
         return encode(record)
-
-
-def _decode(asset: ListedAsset, caller: Caller) -> Any:
-    """A row as `AssetStore.get_visible` returns it."""
-    decoded = {
-        "settings": json.decode(asset.settings),
-        "tags": json.decode(asset.tags),
-        "summary": json.decode(asset.summary),
-        "created_at": Timestamp.unpack(asset.created_at),
-        "modified_at": Timestamp.unpack(asset.modified_at),
-        "deployed_at": None if asset.deployed_at is None else Timestamp.unpack(asset.deployed_at),
-        "status": asset.status,
-        "parent_uid": asset.parent_uid(caller),
-    }
-    return SimpleNamespace(**{**asset._asdict(), **decoded})
-
-
-def listed_grants(asset: ListedAsset, page: AssetPage, caller: Caller) -> AssetGrants:
-    """Return an asset of a list with the assignments of the owner, the public and the caller."""
-    user_id = effective_user_id(caller)
-    grantees = {
-        user_id: Grantee(user_id, page.username, page.is_active),
-        PUBLIC_USER_ID: Grantee(PUBLIC_USER_ID, PUBLIC_USERNAME),
-        asset.owner_id: Grantee(asset.owner_id, asset.username, asset.owner_disabled_at is None),
-    }
-    if asset.collection_owner_id is not None and asset.collection_owner is not None:
-        is_active = asset.collection_owner_disabled_at is None
-        grantees[asset.collection_owner_id] = Grantee(asset.collection_owner_id, asset.collection_owner, is_active)
-    direct, on_collection = _by_user(asset.granted), _by_user(asset.granted_by_collection)
-    teams = [team for team in page.teams if team.id in direct or team.id in on_collection]
-    grantees |= {team.id: Grantee(team.id, team.username, uid=team.uid) for team in teams}
-    return AssetGrants(
-        id=asset.id,
-        uid=asset.uid,
-        scope=AssignmentScope(
-            asset_type=asset.asset_type,
-            owner_id=asset.owner_id,
-            direct=direct,
-            collection_owner_id=asset.collection_owner_id,
-            on_collection=on_collection,
-            teams={user_id: [team.id for team in teams]},
-        ),
-        collection_uid=asset.collection_uid,
-        grantees_by_id=grantees,
-    )
-
-
-def _by_user(granted: str | None) -> dict[int, list[StoredAssignment]]:
-    found = defaultdict[int, list[StoredAssignment]](list)
-    for each in decode_grants(granted):
-        found[each.user_id].append(_to_assignment(each))
-    return found
-
-
-def _to_assignment(grant: StoredGrant) -> StoredAssignment:
-    filters = None if grant.filters is None else decode_filters(grant.filters)
-    end = None if grant.expires_at is None else Timestamp.unpack(grant.expires_at)
-    return StoredAssignment(grant.permission, bool(grant.is_denied), filters, end, id=grant.id, uid=grant.uid)

@@ -22,9 +22,11 @@ from fieldgate.assets.schemas import (
 from fieldgate.assets.search_query import parse_search
 from fieldgate.assets.sharing.grants import run_by_cost
 from fieldgate.assets.sharing.schemas import DryRunQuery
+from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.trash import Trash
 from fieldgate.assets.visibility_sql import DISCOVERABLE
+from fieldgate.http.injection import SeenVersions
 from fieldgate.http.links import Link
 from fieldgate.http.operations import AssetLimit, PreviewResult, Routes
 from fieldgate.http.response.responses import API_CSP, NO_STORE, Response
@@ -55,21 +57,21 @@ async def asset_list(
     caller: Caller,
     language: Language,
     query: AssetFilters,
+    versions: SeenVersions,
     lists: AssetLists,
     store: AssetStore,
+    sharing: AssignmentStore,
 ) -> ListResult[bytes]:
     if caller.id is None and query.status != DISCOVERABLE:
         return ListResult(0, [])
     search = AssetSearch(
         parse_search(query.q), query.asset_type or "", query.status, query.ordering, query.collections_first
     )
-    found = await lists.load(caller, search, page)
-    collections = [row.id for row in found.rows if row.asset_type == "collection"]
-    children = await store.count_children(caller, collections)
-    encoder = ListEncoder(found, caller, language, children, own_only=query.current_user_permissions_only)
-    records = await run_by_cost(sum(map(encoder.cost, found.rows)), encoder.encode_all)
-    # The numbers of children are read later, maybe in a later state.
-    return ListResult(found.count, records, None if collections else found.versions)
+    found = await lists.load(caller, search, page, versions)
+    grants = await sharing.load_listed([row.uid for row in found.rows], caller)
+    children = await store.count_children(caller, [row.id for row in found.rows if row.asset_type == "collection"])
+    encoder = ListEncoder(grants, caller, language, children, own_only=query.current_user_permissions_only)
+    return ListResult(found.total, await run_by_cost(encoder.cost, encoder.encode_all, found.rows))
 
 
 @routes.get(

@@ -108,6 +108,11 @@ class AssignmentStore:
         grants.authorize(caller)
         return grants
 
+    async def load_listed(self, uids: Collection[str], caller: Caller) -> dict[int, AssetGrants]:
+        """Return assets by id with the assignments of the caller, the caller's teams and the public."""
+        found = await self._read(lambda transaction: transaction.load_many(uids, [effective_user_id(caller)]))
+        return {each.id: each for each in found}
+
     async def get_asset_name(self, uid: str) -> str:
         async with self._database.read_transaction() as connection:
             found = select(assets.c.name).where(assets.c.uid == uid, is_live())
