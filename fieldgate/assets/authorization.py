@@ -13,25 +13,12 @@ from functools import cached_property
 from typing import Any
 
 import msgspec
-from sqlalchemy import (
-    ColumnElement,
-    Integer,
-    Row,
-    Select,
-    Subquery,
-    and_,
-    bindparam,
-    literal_column,
-    select,
-    true,
-    union,
-)
+from sqlalchemy import Integer, Row, Select, and_, bindparam, literal_column, select, true, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, team_members, users
 from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
-from fieldgate.db import Database, PreparedQuery, Timestamp
+from fieldgate.db import Database, PreparedQuery
 from fieldgate.errors import Forbidden, NotFound
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
@@ -245,144 +232,51 @@ def allowed_permissions(caller: Caller, scope: AssignmentScope) -> Codenames:
     return rules.effective_permissions(scope.state_of(effective_user_id(caller)), scope.asset_type)
 
 
-_ASSIGNMENT_COLUMNS = (
-    assignments.c.asset_id,
-    assignments.c.user_id,
-    assignments.c.permission,
-    assignments.c.is_denied,
-)
+def _select_scope() -> Select[Any]:
+    """Select the asset `uid` with assignments on it and its collection: of `user_id`, the user's teams and the public.
+
+    A row has an assignment, if there is one, and the member of its holder: the user itself, or of the user's teams.
+    """
+    collections = assets.alias()
+    public = literal_column(str(PUBLIC_USER_ID), Integer)
+    # A join for each user: with all of them in an IN list, SQLite may read the assignments of all users.
+    user_id = bindparam("user_id", type_=Integer)
+    own_teams = select(team_members.c.team_id, team_members.c.user_id).where(team_members.c.user_id == user_id)
+    who = union(select(user_id.label("id"), user_id.label("member_id")), select(public, public), own_teams).subquery()
+    is_on_asset = and_(
+        assignments.c.asset_id.in_([assets.c.id, assets.c.parent_id]),
+        assignments.c.user_id == who.c.id,
+        has_not_ended(),
+    )
+    given = (assignments.c.asset_id, assignments.c.user_id, assignments.c.permission, assignments.c.is_denied)
+    return (
+        select(assets.c.id, assets.c.asset_type, assets.c.owner_id, collections.c.owner_id, who.c.member_id, *given)
+        .outerjoin_from(assets, collections, collections.c.id == assets.c.parent_id)
+        .join(who, true())
+        .outerjoin(assignments, is_on_asset)
+        .where(assets.c.uid == bindparam("uid"), is_live())
+    )
 
 
-class UserOnAsset(msgspec.Struct, frozen=True, kw_only=True):
-    """A user with the assignments on an asset, including filters."""
-
-    id: int
-    username: str
-    is_superuser: bool
-    is_disabled: bool
-    scope: AssignmentScope
-
-    @property
-    def state(self) -> PermissionState:
-        return self.scope.state_of(self.id)
+_SCOPE = _select_scope()
 
 
 class AssetAuthorizer:
     def __init__(self, database: Database) -> None:
-        collections = assets.alias()
-        own_columns = (assets.c.id, assets.c.asset_type, assets.c.owner_id, collections.c.owner_id)
-        public = literal_column(str(PUBLIC_USER_ID), Integer)
-        # A join for each user: with all of them in an IN list, SQLite may read the assignments of all users.
-        user_id = bindparam("user_id", type_=Integer)
-        user = select(user_id.label("id"), user_id.label("member_id"))
-        user_and_public = (user, select(public, public), _teams_of(team_members.c.user_id == user_id))
-        who = union(*user_and_public).subquery("who")
-        self._find = PreparedQuery(
-            database,
-            select(*own_columns, who.c.member_id, *_ASSIGNMENT_COLUMNS)
-            .outerjoin_from(assets, collections, collections.c.id == assets.c.parent_id)
-            .join(who, true())
-            .outerjoin(assignments, _is_on_asset_of(who))
-            .where(assets.c.uid == bindparam("uid"), is_live()),
-        )
-        is_named = users.c.username_key == bindparam("username_key")
-        named = select(users.c.id).where(is_named)
-        all_three = union(
-            *user_and_public, named.add_columns(users.c.id), _teams_of(team_members.c.user_id.in_(named))
-        ).subquery("who")
-        self._find_with_user = PreparedQuery(
-            database,
-            select(
-                *own_columns,
-                users.c.id,
-                users.c.username,
-                users.c.is_superuser,
-                users.c.disabled_at,
-                all_three.c.member_id,
-                *_ASSIGNMENT_COLUMNS,
-                assignments.c.filters,
-                assignments.c.expires_at,
-            )
-            .outerjoin_from(assets, collections, collections.c.id == assets.c.parent_id)
-            .outerjoin(users, is_named)
-            .join(all_three, true())
-            .outerjoin(assignments, _is_on_asset_of(all_three))
-            .where(assets.c.uid == bindparam("uid"), is_live()),
-        )
+        self._find = PreparedQuery(database, _SCOPE)
 
     async def authorize(self, uid: str, caller: Caller) -> AuthorizedAsset:
         """Return the asset. Raise `NotFound` if it does not exist or the caller cannot view it."""
         rows = await self._find.all(uid=uid, user_id=effective_user_id(caller))
         if not rows:
             raise asset_not_found()
-        scope = _to_scope(rows[0], ((*row[4:], None, None) for row in rows if row[5] is not None))
-        return authorize_scope(rows[0][0], uid, caller, scope)
-
-    async def authorize_with_user(
-        self, uid: str, caller: Caller, username: str
-    ) -> tuple[AuthorizedAsset, UserOnAsset | None]:
-        """Return the asset, and a user, enabled or not, or the public, with the state of their permissions on it.
-
-        Raise `NotFound` if the asset does not exist or the caller cannot view it.
-        """
-        rows = await self._find_with_user.all(
-            uid=uid, user_id=effective_user_id(caller), username_key=username_key(username)
-        )
-        if not rows:
-            raise asset_not_found()
-        given = [row[8:] for row in rows if row[9] is not None]
-        # Filters are decoded later: the time until a refusal must not tell whether somebody has some.
-        without_filters = _to_scope(rows[0], ((*assignment[:5], None, None) for assignment in given))
-        asset = authorize_scope(rows[0][0], uid, caller, without_filters)
-        user_id, name, is_superuser, disabled_at = rows[0][4:8]
-        if user_id is None:
-            return asset, None
-        found = (
-            (*each[:5], each[5] and msgspec.json.decode(each[5]), each[6] and Timestamp.unpack(each[6]))
-            for each in given
-        )
-        user = UserOnAsset(
-            id=user_id,
-            username=name,
-            is_superuser=bool(is_superuser),
-            is_disabled=disabled_at is not None,
-            scope=_to_scope(rows[0], found),
-        )
-        return asset, user
-
-
-def _teams_of(is_member: ColumnElement[bool]) -> Select[Any]:
-    return select(team_members.c.team_id, team_members.c.user_id).where(is_member)
-
-
-def _is_on_asset_of(holders: Subquery) -> ColumnElement[bool]:
-    """A condition for assignments: on the asset or its collection, of one of these users."""
-    return and_(
-        assignments.c.asset_id.in_([assets.c.id, assets.c.parent_id]),
-        assignments.c.user_id == holders.c.id,
-        has_not_ended(),
-    )
-
-
-def _to_scope(row: Sequence[Any], found: Iterable[Sequence[Any]]) -> AssignmentScope:
-    """The scope of an asset, whose columns a row begins with, with these assignments."""
-    asset_id, asset_type, owner_id, collection_owner_id = row[:4]
-    direct, on_collection, teams = _split_by_level(asset_id, found)
-    return AssignmentScope(
-        asset_type=asset_type,
-        owner_id=owner_id,
-        direct=direct,
-        collection_owner_id=collection_owner_id,
-        on_collection=on_collection,
-        teams=teams,
-    )
+        return authorize_scope(rows[0][0], uid, caller, _to_scope(rows))
 
 
 async def authorize_row(connection: AsyncConnection, row: Row[Any], caller: Caller) -> AuthorizedAsset:
     """Authorize a caller on the asset of a locked row."""
-    return authorize_scope(
-        row.id, row.uid, caller, await _load_scope(connection, row, [effective_user_id(caller), PUBLIC_USER_ID])
-    )
+    scope = await _load_scope(connection, row, effective_user_id(caller))
+    return authorize_scope(row.id, row.uid, caller, scope)
 
 
 async def allowed_permissions_of_user(connection: AsyncConnection, row: Row[Any], user_id: int) -> Codenames:
@@ -391,56 +285,33 @@ async def allowed_permissions_of_user(connection: AsyncConnection, row: Row[Any]
     user = (await connection.execute(query)).one_or_none()
     if user is None or user.disabled_at is not None:
         return frozenset()
-    scope = await _load_scope(connection, row, [user_id, PUBLIC_USER_ID])
+    scope = await _load_scope(connection, row, user_id)
     return allowed_permissions(Caller(id=user_id, is_superuser=user.is_superuser), scope)
 
 
-async def _load_scope(connection: AsyncConnection, row: Row[Any], user_ids: Sequence[int]) -> AssignmentScope:
-    asset_ids = [row.id] if row.parent_id is None else [row.id, row.parent_id]
-    given = users.alias()
-    themselves = select(given.c.id, given.c.id.label("member_id")).where(given.c.id.in_(user_ids))
-    who = union(themselves, _teams_of(team_members.c.user_id.in_(user_ids))).subquery("who")
-    found = await connection.execute(
-        select(who.c.member_id, *_ASSIGNMENT_COLUMNS, assignments.c.filters, assignments.c.expires_at)
-        .join_from(assignments, who, who.c.id == assignments.c.user_id)
-        .where(assignments.c.asset_id.in_(asset_ids), has_not_ended())
-    )
-    direct, on_collection, teams = _split_by_level(row.id, found)
-    owner = select(assets.c.owner_id).where(assets.c.id == row.parent_id)
-    return AssignmentScope(
-        asset_type=row.asset_type,
-        owner_id=row.owner_id,
-        direct=direct,
-        collection_owner_id=(await connection.execute(owner)).scalar_one_or_none(),
-        on_collection=on_collection,
-        teams=teams,
-    )
+async def _load_scope(connection: AsyncConnection, row: Row[Any], user_id: int) -> AssignmentScope:
+    return _to_scope((await connection.execute(_SCOPE, {"uid": row.uid, "user_id": user_id})).all())
 
 
-AssignmentLists = defaultdict[int, list[Assignment]]
-
-
-def _split_by_level(
-    own_asset_id: int, rows: Iterable[Sequence[Any]]
-) -> tuple[AssignmentLists, AssignmentLists, dict[int, list[int]]]:
-    """Return the assignments on the asset itself and those on its collection, by user, and the teams by member.
-
-    A row begins with the member: the user, or a member of the team that the assignment is for.
-    """
-    direct: AssignmentLists = defaultdict(list)
-    on_collection: AssignmentLists = defaultdict(list)
+def _to_scope(rows: Sequence[Sequence[Any]]) -> AssignmentScope:
+    """Return the scope of an asset without filters and ends, which authorization does not need."""
+    asset_id, asset_type, owner_id, collection_owner_id = rows[0][:4]
+    direct, on_collection = defaultdict[int, list[Assignment]](list), defaultdict[int, list[Assignment]](list)
     teams = defaultdict[int, dict[int, None]](dict)
-    seen = set[tuple[int, int, str]]()
-    for member_id, asset_id, user_id, permission, is_denied, filters, expires_at in rows:
-        if member_id != user_id:
-            teams[member_id][user_id] = None
-        if (asset_id, user_id, permission) in seen:  # of a team with two of the users
+    for *_, member_id, on_id, holder_id, permission, is_denied in rows:
+        if on_id is None:
             continue
-        seen.add((asset_id, user_id, permission))
-        parsed = {codename: tuple(queries) for codename, queries in (filters or {}).items()}
-        assignment = Assignment(permission, bool(is_denied), parsed or None, expires_at)
-        (direct if asset_id == own_asset_id else on_collection)[user_id].append(assignment)
-    return direct, on_collection, {member_id: list(ids) for member_id, ids in teams.items()}
+        if member_id != holder_id:
+            teams[member_id][holder_id] = None
+        (direct if on_id == asset_id else on_collection)[holder_id].append(Assignment(permission, bool(is_denied)))
+    return AssignmentScope(
+        asset_type=asset_type,
+        owner_id=owner_id,
+        direct=direct,
+        collection_owner_id=collection_owner_id,
+        on_collection=on_collection,
+        teams={member_id: list(ids) for member_id, ids in teams.items()},
+    )
 
 
 def authorize_scope(asset_id: int, uid: str, caller: Caller, scope: AssignmentScope) -> AuthorizedAsset:

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from msgspec import Raw
 
 from fieldgate.assets.asset_lists import LIST_TOPICS, AssetLists, AssetSearch
-from fieldgate.assets.authorization import AssetAuthorizer, audience_key
+from fieldgate.assets.authorization import AssetAuthorizer, audience_key, effective_user_id
 from fieldgate.assets.routes.asset_records import AssetReader, ListEncoder
 from fieldgate.assets.schemas import (
     ASSETS_PATH,
@@ -68,7 +68,7 @@ async def asset_list(
         parse_search(query.q), query.asset_type or "", query.status, query.ordering, query.collections_first
     )
     found = await lists.load(caller, search, page, versions)
-    grants = await sharing.load_listed([row.uid for row in found.rows], caller)
+    grants = await sharing.load_of_user([row.uid for row in found.rows], effective_user_id(caller))
     children = await store.count_children(caller, [row.id for row in found.rows if row.asset_type == "collection"])
     encoder = ListEncoder(grants, caller, language, children, own_only=query.current_user_permissions_only)
     return ListResult(found.total, await run_by_cost(encoder.cost, encoder.encode_all, found.rows))

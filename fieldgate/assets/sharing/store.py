@@ -108,9 +108,9 @@ class AssignmentStore:
         grants.authorize(caller)
         return grants
 
-    async def load_listed(self, uids: Collection[str], caller: Caller) -> dict[int, AssetGrants]:
-        """Return assets by id with the assignments of the caller, the caller's teams and the public."""
-        found = await self._read(lambda transaction: transaction.load_many(uids, [effective_user_id(caller)]))
+    async def load_of_user(self, uids: Collection[str], user_id: int) -> dict[int, AssetGrants]:
+        """Return assets by id with the assignments of a user, the user's teams and the public."""
+        found = await self._read(lambda transaction: transaction.load_many(uids, [user_id]))
         return {each.id: each for each in found}
 
     async def get_asset_name(self, uid: str) -> str:

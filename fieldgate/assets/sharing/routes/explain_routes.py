@@ -6,12 +6,14 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate.accounts.schemas import user_path
+from fieldgate.accounts.store import AccountStore
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.accounts.teams import TeamStore
-from fieldgate.assets.authorization import AssetAuthorizer
+from fieldgate.assets.authorization import AssetAuthorizer, asset_not_found
 from fieldgate.assets.schemas import asset_path, team_path
 from fieldgate.assets.sharing.grant_parsing import parse_field, parse_permission_field, user_not_found_message
 from fieldgate.assets.sharing.schemas import ASSIGNMENTS_PATH, TAG
+from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.errors import Forbidden, ValidationError
 from fieldgate.http.links import Link
 from fieldgate.http.operations import AssetLimit, Routes
@@ -48,28 +50,35 @@ async def assignment_explanation(
     caller: Caller,
     language: Language,
     authorizer: AssetAuthorizer,
+    store: AssignmentStore,
+    accounts: AccountStore,
     teams: TeamStore,
 ) -> ExplanationRecord:
-    try:
-        username, permission = _parse_question(query)
-    except ValidationError:
-        await authorizer.authorize(uid, caller)  # without access to the asset, 404 is the answer to any question
-        raise
-    asset, user = await authorizer.authorize_with_user(uid, caller, username)
+    asset = await authorizer.authorize(uid, caller)
+    username = parse_field("user", "users", query.user)
+    permission = parse_permission_field("permission", query.permission)
+    user = await accounts.find_any(username)
     if not asset.may_manage and (user is None or user.id not in (caller.id, PUBLIC_USER_ID)):
         raise Forbidden(
             Message("Only those who manage this asset can ask about others. Ask about yourself, or the public.")
         )
-    if user is None or (user.is_disabled and not _has_any(user.state)):
+    if user is None:
+        raise ValidationError({"user": [user_not_found_message(username)]})
+    found = await store.load_of_user([uid], user.id)
+    if asset.id not in found:  # deleted since it was authorized
+        raise asset_not_found()
+    scope = found[asset.id].scope
+    state, is_disabled = scope.state_of(user.id), user.disabled_at is not None
+    if is_disabled and not _has_any(state):
         raise ValidationError({"user": [user_not_found_message(username)]})
     explanation = explain(
-        user.state,
+        state,
         permission,
         asset.asset_type,
         is_superuser=user.is_superuser and (caller.is_superuser or user.id == caller.id),
-        is_disabled=user.is_disabled,
+        is_disabled=is_disabled,
     )
-    passing = user.scope.passed_by_teams(user.id).teams.get(permission, ())
+    passing = scope.passed_by_teams(user.id).teams.get(permission, ())
     names = await teams.names(caller, passing)
     needed = _SCOPES.get(permission, Scope.READ)
     lacks_scope = user.id == caller.id and not caller.limits.allows(needed)
@@ -88,11 +97,6 @@ async def assignment_explanation(
 
 
 _SCOPES = {"change_asset": Scope.IMPORTS, "manage_asset": Scope.SHARING}  # of other permissions: read
-
-
-def _parse_question(query: ExplanationFilters) -> tuple[str, str]:
-    """Return the username and the codename of the permission."""
-    return parse_field("user", "users", query.user), parse_permission_field("permission", query.permission)
 
 
 def _has_any(state: PermissionState) -> bool:
