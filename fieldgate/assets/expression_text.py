@@ -6,7 +6,7 @@ Common phrases are replaced, one after the other; everything else stays as it is
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from fieldgate.assets.form_texts import LabelFinder, clip
 from fieldgate.i18n.languages import Language
@@ -15,41 +15,40 @@ from fieldgate.i18n.messages import Message, translate
 MAX_EXPRESSION_CHARS = 2_000  # a longer one is not put into words
 MAX_TEXT_CHARS = 4_000
 
-_TOKEN = re.compile(
-    r"""(?P<space>\s+)
-    |(?P<reference>\$\{\s*[^{}]*\})
-    |(?P<text>"[^"]*"|'[^']*')
-    |(?P<number>\d+(?:\.\d+)?)
-    |(?P<name>[^\W\d][\w-]*(?:\.[\w-]+)*(?::[^\W\d][\w-]*)?)
-    |(?P<operator><=|>=|!=|//|\.\.|::|.)""",
-    re.VERBOSE | re.DOTALL,
+_QUESTION = r"(?P<question>\$\{[^{}]*\}|\.)"
+_TEXT = r"""(?P<text>"[^"]*"|'[^']*')"""
+_NUMBER = r"(?P<number>\d+(?:\.\d+)?)"
+
+
+def _pattern(pattern: str) -> re.Pattern[str]:
+    """A pattern in which each space stands for any number of them."""
+    return re.compile(pattern.replace(" ", r"\s*"), re.DOTALL)
+
+
+_TOKEN = _pattern(
+    rf" (?:(?P<reference>\$\{{[^{{}}]*\}})|{_TEXT}|{_NUMBER}"
+    r"|(?P<name>[^\W\d][\w-]*(?:\.[\w-]+)*(?::[^\W\d][\w-]*)?)|(?P<operator><=|>=|!=|//|\.\.|::|\S))"
 )
 _OPERATORS = {"<=": "≤", ">=": "≥", "!=": "≠"}
-_COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 _WORDS: dict[str, Message | str] = {"and": Message("and"), "or": Message("or"), "not": Message("not"), "div": "÷"}
-_CALLS = {
-    "today": Message("today"),
-    "now": Message("now"),
-    "true": Message("yes"),
-    "false": Message("no"),
-}
-# Functions of one answer.
-_MEASURES = {
-    "count-selected": Message("number of choices in {question}"),
-    "string-length": Message("number of characters in {question}"),
-    "count": Message("number of {question}"),
-    "sum": Message("sum of {question}"),
-}
-_INCLUDES = Message("{question} includes {value}")
-_EXCLUDES = Message("{question} does not include {value}")
+_PHRASES = (
+    (_pattern(rf"not \( selected \( {_QUESTION} , {_TEXT} \) \)"), Message("{question} does not include {value}")),
+    (_pattern(rf"selected \( {_QUESTION} , {_TEXT} \)"), Message("{question} includes {value}")),
+    (_pattern(rf"regex \( {_QUESTION} , {_TEXT} \)"), Message("{question} matches the pattern {value}")),
+    (_pattern(rf"count-selected \( {_QUESTION} \)"), Message("number of choices in {question}")),
+    (_pattern(rf"string-length \( {_QUESTION} \)"), Message("number of characters in {question}")),
+    (_pattern(rf"count \( {_QUESTION} \)"), Message("number of {question}")),
+    (_pattern(rf"sum \( {_QUESTION} \)"), Message("sum of {question}")),
+    (_pattern(r"today \( \)"), Message("today")),
+    (_pattern(r"now \( \)"), Message("now")),
+    (_pattern(r"true \( \)"), Message("yes")),
+    (_pattern(r"false \( \)"), Message("no")),
+)
+_COMPARISON = _pattern(rf"{_QUESTION} (?P<operator><=|>=|!=|=|<|>) (?:{_TEXT}|{_NUMBER})")
 _ANSWERED = Message("{question} is answered")
 _UNANSWERED = Message("{question} is not answered")
-_MATCHES = Message("{question} matches the pattern {value}")
 _THIS_ANSWER = Message("the answer")
-
-_Token = tuple[str, str]  # kind and text
-_OPEN, _CLOSE, _COMMA = ("operator", "("), ("operator", ")"), ("operator", ",")
-_SELECTED, _NOT, _REGEX = ("name", "selected"), ("name", "not"), ("name", "regex")
+_BRACKET, _SLASH = _pattern(r" \("), _pattern(r" /(?!/)")
 
 
 def expression_text(expression: str, labels: LabelFinder, language: Language, own_name: str = "") -> str:
@@ -61,125 +60,74 @@ def expression_text(expression: str, labels: LabelFinder, language: Language, ow
 
 class _ExpressionWriter:
     def __init__(self, expression: str, labels: LabelFinder, language: Language, own_name: str) -> None:
-        found = ((match.lastgroup or "", match[0]) for match in _TOKEN.finditer(expression))
-        self._tokens = [token for token in found if token[0] != "space"]
+        self._expression = expression.strip()
         self._labels = labels
         self._language = language
         self._own_name = own_name
         self._place = 0
+        self._is_after_slash = False
 
     def write(self) -> str:
         parts: list[str] = []
-        while self._place < len(self._tokens):
-            parts.append(self._phrase() or self._single())
+        while token := _TOKEN.match(self._expression, self._place):
+            self._place = token.start(token.lastgroup or 0)
+            phrase = self._phrase()
+            parts.append(self._single(token) if phrase is None else phrase)
+            self._is_after_slash = phrase is None and token["operator"] == "/"
         return _join(parts)
 
     def _phrase(self) -> str | None:
-        phrases: Sequence[Callable[[], str | None]] = (
-            self._excludes, self._includes, self._pattern, self._measure, self._call, self._comparison,
-        )  # fmt: skip
-        return next((text for phrase in phrases if (text := phrase()) is not None), None)
-
-    def _single(self) -> str:
-        kind, text = self._tokens[self._place]
-        self._place += 1
-        if kind == "reference":
-            return self._quote(self._labels.question(_name(text)))
-        if kind == "text":
-            return self._quote(text[1:-1])
-        if kind == "name" and text in _WORDS:
-            word = _WORDS[text]
-            return word if isinstance(word, str) else self._say(word)
-        if kind == "name" and self._at(self._place) == _OPEN:
-            self._place += 1
-            return f"{text}("
-        if (kind, text) == ("operator", ".") and not self._in_path(self._place - 1):
-            return self._say(_THIS_ANSWER)
-        return _OPERATORS.get(text, text)
-
-    # Each phrase returns None, and stays where it is, if the next tokens are something else.
-
-    def _includes(self) -> str | None:
-        return self._about_choice((_SELECTED, _OPEN), (_CLOSE,), _INCLUDES)
-
-    def _excludes(self) -> str | None:
-        return self._about_choice((_NOT, _OPEN, _SELECTED, _OPEN), (_CLOSE, _CLOSE), _EXCLUDES)
-
-    def _pattern(self) -> str | None:
-        return self._about_choice((_REGEX, _OPEN), (_CLOSE,), _MATCHES)
-
-    def _about_choice(self, start: Sequence[_Token], end: Sequence[_Token], message: Message) -> str | None:
-        """A function of a question and a text."""
-        place = self._place + len(start)
-        question = self._question(place)
-        if self._next(len(start)) != [*start] or question is None or self._at(place + 1) != _COMMA:
-            return None
-        kind, value = self._at(place + 2)
-        if kind != "text" or self._tokens[place + 3 : place + 3 + len(end)] != [*end]:
-            return None
-        self._place = place + 3 + len(end)
-        name, shown = question
-        return self._say(message, question=shown, value=self._value(name, value[1:-1]))
-
-    def _measure(self) -> str | None:
-        kind, function = self._at(self._place)
-        question = self._question(self._place + 2)
-        is_call = self._at(self._place + 1) == _OPEN and self._at(self._place + 3) == _CLOSE
-        if kind != "name" or function not in _MEASURES or question is None or not is_call:
-            return None
-        self._place += 4
-        return self._say(_MEASURES[function], question=question[1])
-
-    def _call(self) -> str | None:
-        kind, function = self._at(self._place)
-        if (
-            kind != "name"
-            or function not in _CALLS
-            or self._tokens[self._place + 1 : self._place + 3] != [_OPEN, _CLOSE]
-        ):
-            return None
-        self._place += 3
-        return self._say(_CALLS[function])
+        """The phrase that begins here, if there is one."""
+        for pattern, message in _PHRASES:
+            if found := pattern.match(self._expression, self._place):
+                self._place = found.end()
+                values = found.groupdict()
+                name, shown = self._question(values["question"]) if "question" in values else ("", "")
+                value = self._value(name, values["text"][1:-1]) if "text" in values else ""
+                return self._say(message, question=shown, value=value)
+        return self._comparison()
 
     def _comparison(self) -> str | None:
         """A question compared with a text or a number. A choice is shown by its label."""
-        question = self._question(self._place)
-        (_, operator), (kind, value) = self._at(self._place + 1), self._at(self._place + 2)
-        if question is None or operator not in _COMPARISONS or kind not in ("text", "number"):
+        found = _COMPARISON.match(self._expression, self._place)
+        if found is None or (found["question"] == "." and self._is_after_slash):
             return None
-        name, shown = question
-        text = value[1:-1] if kind == "text" else value
+        name, shown = self._question(found["question"])
+        operator, text = found["operator"], found["number"] or found["text"][1:-1]
+        if found["number"] and self._labels.choice(name, text) is None:
+            return None
+        self._place = found.end()
         if not text and operator in ("=", "!="):
-            self._place += 3
             return self._say(_UNANSWERED if operator == "=" else _ANSWERED, question=shown)
-        if kind == "number" and self._labels.choice(name, text) is None:
-            return None
-        self._place += 3
         return f"{shown} {_OPERATORS.get(operator, operator)} {self._value(name, text)}"
 
-    def _question(self, place: int) -> tuple[str, str] | None:
-        """The name and the label of the question that a token stands for."""
-        token = self._at(place)
-        if token[0] == "reference":
-            name = _name(token[1])
-            return name, self._quote(self._labels.question(name))
-        if token == ("operator", ".") and not self._in_path(place):
+    def _single(self, token: re.Match[str]) -> str:
+        self._place = token.end()
+        text = token[token.lastgroup or 0]
+        if token["reference"]:
+            return self._question(text)[1]
+        if token["text"]:
+            return self._quote(text[1:-1])
+        if token["name"] and text in _WORDS:
+            word = _WORDS[text]
+            return word if isinstance(word, str) else self._say(word)
+        if token["name"] and (bracket := _BRACKET.match(self._expression, self._place)):
+            self._place = bracket.end()
+            return f"{text}("
+        if text == "." and not self._is_after_slash and not _SLASH.match(self._expression, self._place):
+            return self._say(_THIS_ANSWER)
+        return _OPERATORS.get(text, text)
+
+    def _question(self, text: str) -> tuple[str, str]:
+        """The name and the label of a question: a reference, or `.` for the own one."""
+        if text == ".":
             return self._own_name, self._say(_THIS_ANSWER)
-        return None
+        name = text[2:-1].strip()
+        return name, self._quote(self._labels.question(name))
 
     def _value(self, question: str, text: str) -> str:
         label = self._labels.choice(question, text)
         return self._quote(text if label is None else label)
-
-    def _at(self, place: int) -> _Token:
-        return self._tokens[place] if place < len(self._tokens) else ("", "")
-
-    def _next(self, count: int) -> list[_Token]:
-        return self._tokens[self._place : self._place + count]
-
-    def _in_path(self, place: int) -> bool:
-        """Whether a dot is part of a path, as in `./age`."""
-        return "/" in (self._at(place + 1)[1], self._tokens[place - 1][1] if place else "")
 
     def _say(self, message: Message, **values: str) -> str:
         return translate(Message(message.text, **values), self._language)
@@ -196,10 +144,6 @@ def isolate(text: str, language: Language) -> str:
     if first is None or is_rtl == (language.direction == "rtl"):
         return text
     return f"\u2068{text}\u2069"
-
-
-def _name(reference: str) -> str:
-    return reference[2:-1].strip()
 
 
 def _join(parts: Sequence[str]) -> str:
