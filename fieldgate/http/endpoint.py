@@ -454,7 +454,7 @@ class Endpoint:
             await self._check_ignored_body(operation, request)
             return
         file_limit = spec.file_limit(self._app_context.settings) if spec.file_limit else None
-        limit = body_parsing.BodyLimit(file_limit, spec.max_bytes)
+        limit = body_parsing.BodyLimit(file_limit, spec.max_body)
         body = self._open_body(request)
         if spec.kind is BodyKind.JSON_ARRAY:
             context.body = await body.read_array(limit)

@@ -14,7 +14,7 @@ that `app.py` provides. It returns a `ListResult`, a record, `RecordResult`, `Cr
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, Required, TypedDict, Unpack, get_type_hints
+from typing import Any, Required, TypedDict, TypeVar, Unpack, get_type_hints
 
 import msgspec
 
@@ -99,7 +99,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     method: str
     path: str
-    checks_host: bool
+    checks_host: bool = True
     requires_login: bool
     scope: Scope
     asset_limit: AssetLimit
@@ -110,9 +110,9 @@ class RequestBody(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: BodyKind
     type: Any  # a struct or a list of structs; None without a body
-    max_bytes: int
-    file_limit: Callable[[Settings], int] | None
-    csrf_protected: bool
+    max_body: int = DEFAULT_MAX_BODY_BYTES
+    file_limit: Callable[[Settings], int] | None = None
+    csrf_protected: bool = True
 
     @property
     def media_types(self) -> tuple[str, ...]:
@@ -129,15 +129,19 @@ class ResponseSpec(msgspec.Struct, frozen=True, kw_only=True):
     type: Any
     alternate_type: Any
     refusal_type: Any
-    error_types: Mapping[int, Any]
-    status: int
+    error_types: Mapping[int, Any] = {}
+    status: int = 200
     formats: tuple[Format, ...]
-    format_types: Mapping[Format, Any]
-    media_type: str
-    alternate_media_type: str
-    schema: Mapping[str, Any]
+    format_types: Mapping[Format, Any] = {}
+    media_type: str = ""
+    alternate_media_type: str = ""
+    schema: Mapping[str, Any] = {}
     headers: tuple[str, ...]
-    is_negotiated: bool  # whether the caller chooses the format
+
+    @property
+    def is_negotiated(self) -> bool:
+        """Whether the caller chooses the format."""
+        return self.kind is not ResponseKind.RAW or len(self.formats) > 1
 
     @property
     def media_types(self) -> list[str]:
@@ -157,10 +161,14 @@ class CachePolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     depends_on: tuple[str, ...] | None
     depends_on_caller: bool
-    audience_key: Callable[[Caller], str] | None
-    strict_freshness: bool
-    no_store: bool
-    is_cacheable: bool  # whether the response cache may hold responses
+    audience_key: Callable[[Caller], str] | None = None
+    strict_freshness: bool = False
+    no_store: bool = False
+
+    @property
+    def is_cacheable(self) -> bool:
+        """Whether the response cache may hold responses."""
+        return self.depends_on is not None and (not self.depends_on_caller or self.audience_key is not None)
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,8 +177,8 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     title: Message
     text: Message
     tag: str
-    error_statuses: tuple[int, ...]
-    in_schema: bool
+    error_statuses: tuple[int, ...] = ()
+    in_schema: bool = True
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,8 +193,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     response: ResponseSpec
     caching: CachePolicy
     description: Description
-    rate_cost: float  # how much of a rate limit a request uses; 0: it is not limited
-    is_simple_page: bool
+    rate_cost: float = 1.0  # how much of a rate limit a request uses; 0: it is not limited
+    is_simple_page: bool = False
     writes: bool
 
     @property
@@ -212,12 +220,7 @@ class SharedOptions(TypedDict, total=False):
     scope: Scope
     # How a token is treated that is limited to some assets. If not given, it is refused.
     asset_limit: AssetLimit
-
-
-class CachingOptions(TypedDict, total=False):
-    """Options of GET. Other methods ignore them."""
-
-    # The data topics a response depends on; () if it only changes with a release; None: it is never cached.
+    # The data topics a response to GET depends on; () if it only changes with a release; None: it is never cached.
     depends_on: tuple[str, ...] | None
     # Cache audience key: callers with the same key see the same data. Needed to cache what depends on the caller.
     audience_key: Callable[[Caller], str] | None
@@ -225,14 +228,14 @@ class CachingOptions(TypedDict, total=False):
     strict_freshness: bool
 
 
-class RoutesOptions(SharedOptions, CachingOptions, total=False):
+class RoutesOptions(SharedOptions, total=False):
     """Options of `Routes`, and so of all operations of a module that do not say otherwise."""
 
     tag: Required[str]
 
 
-class CommonOptions(SharedOptions, total=False):
-    """Options of every operation."""
+class OperationOptions(SharedOptions, total=False):
+    """Options of one operation."""
 
     title: Required[Message]
     description: Required[Message]
@@ -245,18 +248,8 @@ class CommonOptions(SharedOptions, total=False):
     alternate_response: Any
     # True: a page without records, such as a form. It costs as much as other requests, and does not wait for a turn.
     is_simple_page: bool
-
-
-class ReadOptions(CommonOptions, CachingOptions, total=False):
-    """Options of operations that only read."""
-
     # True: a GET that writes, as clients of other systems expect it.
     writes: bool
-
-
-class WriteOptions(CommonOptions, total=False):
-    """Options of operations that take a body."""
-
     status: int
     # Headers of the response beyond those of every operation, as OpenAPI names them.
     response_headers: tuple[str, ...]
@@ -269,16 +262,16 @@ class WriteOptions(CommonOptions, total=False):
     file_limit: Callable[[Settings], int] | None
     # False: the handler checks the CSRF token itself, as a form field.
     csrf_protected: bool
-
-
-class OperationOptions(ReadOptions, WriteOptions, total=False):
-    """All options."""
-
-    response: Any
     # Media type and schema of a response that is not one of the formats.
     media_type: str
     alternate_media_type: str
     schema: Mapping[str, Any]
+
+
+class AnyOptions(OperationOptions, total=False):
+    """The options, and the type of the response."""
+
+    response: Any
 
 
 class Routes:
@@ -294,40 +287,38 @@ class Routes:
     def __iter__(self) -> Iterator[Operation]:
         return iter(self._operations)
 
-    def get_list(self, path: str, *, response: Any, **options: Unpack[ReadOptions]) -> OperationDecorator:
+    def get_list(self, path: str, *, response: Any, **options: Unpack[OperationOptions]) -> OperationDecorator:
         """GET of a list: the handler returns a `ListResult` for a `PageRequest`."""
         return self._declare("GET", path, ResponseKind.LIST, response=response, **options)
 
-    def get(self, path: str, *, response: Any, **options: Unpack[ReadOptions]) -> OperationDecorator:
+    def get(self, path: str, *, response: Any, **options: Unpack[OperationOptions]) -> OperationDecorator:
         """GET of one record: the handler returns it or raises `NotFound`."""
         return self._declare("GET", path, ResponseKind.RECORD, response=response, **options)
 
-    def post(self, path: str, *, response: Any, **options: Unpack[WriteOptions]) -> OperationDecorator:
+    def post(self, path: str, *, response: Any, **options: Unpack[OperationOptions]) -> OperationDecorator:
         """POST that creates a record: the handler returns `Created`. With `status=200` it returns any record."""
         options.setdefault("status", 201)
         return self._declare("POST", path, ResponseKind.RECORD, response=response, **options)
 
-    def patch(self, path: str, *, response: Any, **options: Unpack[WriteOptions]) -> OperationDecorator:
+    def patch(self, path: str, *, response: Any, **options: Unpack[OperationOptions]) -> OperationDecorator:
         """PATCH: the `body` holds the fields to change; the handler returns the changed record."""
         return self._declare("PATCH", path, ResponseKind.RECORD, response=response, **options)
 
-    def put(self, path: str, *, response: Any, **options: Unpack[WriteOptions]) -> OperationDecorator:
+    def put(self, path: str, *, response: Any, **options: Unpack[OperationOptions]) -> OperationDecorator:
         """PUT: the handler returns the saved record, in `Created` if it is new."""
         return self._declare("PUT", path, ResponseKind.RECORD, response=response, **options)
 
-    def delete(self, path: str, **options: Unpack[WriteOptions]) -> OperationDecorator:
+    def delete(self, path: str, **options: Unpack[OperationOptions]) -> OperationDecorator:
         """DELETE: the handler returns None. A `body` can select what is deleted."""
         options.setdefault("status", 204)
         return self._declare("DELETE", path, ResponseKind.EMPTY, **options)
 
-    def raw(self, path: str, method: str = "GET", **options: Unpack[OperationOptions]) -> OperationDecorator:
+    def raw(self, path: str, method: str = "GET", **options: Unpack[AnyOptions]) -> OperationDecorator:
         """The handler builds the `Response` itself: pages with their own layout, files, health checks."""
         return self._declare(method, path, ResponseKind.RAW, **options)
 
-    def _declare(
-        self, method: str, path: str, kind: ResponseKind, **given: Unpack[OperationOptions]
-    ) -> OperationDecorator:
-        options: OperationOptions = {**self._defaults, **given}
+    def _declare(self, method: str, path: str, kind: ResponseKind, **given: Unpack[AnyOptions]) -> OperationDecorator:
+        options: AnyOptions = {**self._defaults, **given}
 
         def declare(handler: Handler) -> Operation:
             operation = _make_operation(method, path, kind, handler, options)
@@ -337,58 +328,66 @@ class Routes:
         return declare
 
 
-def _make_operation(
-    method: str, path: str, kind: ResponseKind, handler: Handler, options: OperationOptions
-) -> Operation:
+Part = TypeVar("Part", bound=msgspec.Struct)
+
+
+def _make_operation(method: str, path: str, kind: ResponseKind, handler: Handler, options: AnyOptions) -> Operation:
+    def part(of: type[Part], **derived: Any) -> Part:
+        """A part of the operation: options have the names of its fields, the other fields follow from options."""
+        return of(**{name: value for name, value in options.items() if name in of.__struct_fields__} | derived)
+
     hints = get_type_hints(handler)
     parameters = {name: hints[name] for name in inspect.signature(handler).parameters}
-    query_type = parameters.get("query")
+    query_type, body_type = parameters.get("query"), parameters.get("body")
     names = field_names(query_type) if query_type else frozenset[str]()
     paging = PAGING_PARAMETERS if kind is ResponseKind.LIST else frozenset[str]()
-    return Operation(
+    body_kind = _body_kind(body_type)
+    is_declared = body_kind in (BodyKind.NONE, BodyKind.STRUCT)
+    is_cached = method == "GET" and not options.get("no_store")
+    return part(
+        Operation,
         handler=handler,
         parameters=parameters,
         query_type=query_type,
         query_names=names | paging | {"format"},
-        route=Route(
+        route=part(
+            Route,
             method=method,
             path=path,
-            checks_host=options.get("checks_host", True),
             requires_login=User in parameters.values(),
             scope=_scope(method, path, options),
             asset_limit=_asset_limit(path, options),
         ),
-        body=_request_body(parameters.get("body"), options),
-        response=_response_spec(kind, options),
-        caching=_cache_policy(method, parameters, options),
-        description=_description(options),
-        rate_cost=options.get("rate_cost", 1.0),
-        is_simple_page=options.get("is_simple_page", False),
+        body=part(RequestBody, kind=body_kind, type=body_type if is_declared else options["body_schema"]),
+        response=part(
+            ResponseSpec,
+            kind=kind,
+            type=options.get("response"),
+            alternate_type=options.get("alternate_response"),
+            refusal_type=options.get("refusal"),
+            formats=options.get("formats", (Format.JSON,) if kind is ResponseKind.RAW else JSON_OR_HTML),
+            headers=options.get("response_headers", ()),
+        ),
+        caching=part(
+            CachePolicy,
+            depends_on=options.get("depends_on") if is_cached else None,
+            depends_on_caller=not {Caller, User}.isdisjoint(parameters.values()),
+        ),
+        description=part(Description, text=options["description"]),
         writes=options.get("writes", method != "GET"),
     )
 
 
-def _scope(method: str, path: str, options: OperationOptions) -> Scope:
+def _scope(method: str, path: str, options: AnyOptions) -> Scope:
     scope = options.get("scope")
     if scope is None or (scope is Scope.READ and options.get("writes", method != "GET")):
         raise TypeError(f"{method} {path} does not declare which scope a token needs")
     return scope
 
 
-def _asset_limit(path: str, options: OperationOptions) -> AssetLimit:
+def _asset_limit(path: str, options: AnyOptions) -> AssetLimit:
     limit = options.get("asset_limit", AssetLimit.REFUSED)
     return AssetLimit.REFUSED if limit is AssetLimit.PATH and "{uid}" not in path else limit
-
-
-def _request_body(annotation: Any, options: OperationOptions) -> RequestBody:
-    kind = _body_kind(annotation)
-    return RequestBody(
-        kind=kind,
-        type=annotation if kind in (BodyKind.NONE, BodyKind.STRUCT) else options["body_schema"],
-        max_bytes=options.get("max_body", DEFAULT_MAX_BODY_BYTES),
-        file_limit=options.get("file_limit"),
-        csrf_protected=options.get("csrf_protected", True),
-    )
 
 
 def _body_kind(annotation: Any) -> BodyKind:
@@ -399,46 +398,3 @@ def _body_kind(annotation: Any) -> BodyKind:
     if annotation == JSONObject:
         return BodyKind.JSON_OBJECT
     return BodyKind.JSON_ARRAY if annotation == JSONArray else BodyKind.STRUCT
-
-
-def _response_spec(kind: ResponseKind, options: OperationOptions) -> ResponseSpec:
-    formats = options.get("formats", (Format.JSON,) if kind is ResponseKind.RAW else JSON_OR_HTML)
-    return ResponseSpec(
-        kind=kind,
-        type=options.get("response"),
-        alternate_type=options.get("alternate_response"),
-        refusal_type=options.get("refusal"),
-        error_types=options.get("error_types", {}),
-        status=options.get("status", 200),
-        formats=formats,
-        format_types=options.get("format_types", {}),
-        media_type=options.get("media_type", ""),
-        alternate_media_type=options.get("alternate_media_type", ""),
-        schema=options.get("schema", {}),
-        headers=options.get("response_headers", ()),
-        is_negotiated=kind is not ResponseKind.RAW or len(formats) > 1,
-    )
-
-
-def _cache_policy(method: str, parameters: Mapping[str, Any], options: OperationOptions) -> CachePolicy:
-    no_store, audience_key = options.get("no_store", False), options.get("audience_key")
-    depends_on = options.get("depends_on") if method == "GET" and not no_store else None
-    depends_on_caller = Caller in parameters.values() or User in parameters.values()
-    return CachePolicy(
-        depends_on=depends_on,
-        depends_on_caller=depends_on_caller,
-        audience_key=audience_key,
-        strict_freshness=options.get("strict_freshness", False),
-        no_store=no_store,
-        is_cacheable=depends_on is not None and (not depends_on_caller or audience_key is not None),
-    )
-
-
-def _description(options: OperationOptions) -> Description:
-    return Description(
-        title=options["title"],
-        text=options["description"],
-        tag=options["tag"],
-        error_statuses=options.get("error_statuses", ()),
-        in_schema=options.get("in_schema", True),
-    )

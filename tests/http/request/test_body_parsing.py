@@ -68,7 +68,7 @@ async def test_json_array_body(start: StartService) -> None:
 
 
 async def test_number_of_reported_unknown_fields_is_limited(start: StartService) -> None:
-    large_body = msgspec.structs.replace(take, body=msgspec.structs.replace(take.body, max_bytes=3_000_000))
+    large_body = msgspec.structs.replace(take, body=msgspec.structs.replace(take.body, max_body=3_000_000))
     body = [{"name": "a", **{f"x{number}": 1 for number in range(10_000)}, "y" * 100_000: 1}]
     async with start(large_body) as service:
         strict = await service.client.post("/items/", json=body, headers={"Prefer": "handling=strict"})
@@ -80,7 +80,7 @@ async def test_number_of_reported_unknown_fields_is_limited(start: StartService)
 
 
 async def test_large_array_is_parsed_in_a_thread(start: StartService) -> None:
-    large_body = msgspec.structs.replace(take, body=msgspec.structs.replace(take.body, max_bytes=3_000_000))
+    large_body = msgspec.structs.replace(take, body=msgspec.structs.replace(take.body, max_body=3_000_000))
     async with start(large_body) as service:
         large = [{"name": "a" * 1_000}] * 1_500
         assert (await service.client.post("/items/", json=large)).json() == large
