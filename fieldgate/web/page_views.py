@@ -1,13 +1,18 @@
 """How a page is declared: what it shows, and the forms it handles.
 
-    PAGES = {"asset_detail": PageView("assets/detail.html", load_asset)}
-    FORMS = {("asset_detail", "rename"): PageForm(rename)}
+    pages = Pages()
 
-Keys are names of operations: those of the GET of the page's URL.
+    @pages.show("asset_detail", "assets/detail.html")
+    async def load_asset(page: Page, api: InternalAPI) -> dict[str, Any]: ...
+
+    @pages.form("asset_detail", "rename")
+    async def rename(form: SubmittedForm, api: InternalAPI) -> FormResult: ...
+
+A page has the name of an operation: that of the GET of its URL.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -180,3 +185,34 @@ class PageForm(msgspec.Struct, frozen=True):
 
 
 FormKey = tuple[str, str]  # the operation of the page, the name of the form
+Loader = TypeVar("Loader", bound=PageLoader)
+Handler = TypeVar("Handler", bound=FormHandler)
+
+
+class Pages:
+    """The pages of a module, and their forms. Both methods are decorators."""
+
+    def __init__(self) -> None:
+        self.views: dict[str, PageView] = {}
+        self.forms: dict[FormKey, PageForm] = {}
+
+    def show(self, page: str, template: str) -> Callable[[Loader], Loader]:
+        """The function gets what the template needs beside the record. Without a function, that is nothing."""
+        self.views[page] = PageView(template)
+
+        def declare(load: Loader) -> Loader:
+            self.views[page] = PageView(template, load)
+            return load
+
+        return declare
+
+    def form(
+        self, page: str, name: str, fields: Mapping[str, str] = {}, **options: Any
+    ) -> Callable[[Handler], Handler]:
+        """The function handles a form of a page; `options` are those of `PageForm`."""
+
+        def declare(handle: Handler) -> Handler:
+            self.forms[page, name] = PageForm(handle, fields, **options)
+            return handle
+
+        return declare

@@ -1,6 +1,5 @@
-"""The pages of resources, by subject. Each module declares `PAGES`, and `FORMS` if its pages have any."""
+"""The pages of resources, by subject. Each module declares its own with `Pages`."""
 
-from fieldgate.web.page_views import FormKey, PageForm, PageView
 from fieldgate.web.pages import (
     account,
     assets,
@@ -15,6 +14,8 @@ from fieldgate.web.pages import (
     review,
     service_accounts,
     sharing,
+    sharing_forms,
+    sharing_history,
     teams,
     trash,
     users,
@@ -23,10 +24,8 @@ from fieldgate.web.pages import (
 
 _MODULES = (
     account, assets, event_detail, events, home, imports, log, ownership, permissions, reference, review,
-    service_accounts, sharing, teams, trash, users, versions,
+    service_accounts, sharing, sharing_forms, sharing_history, teams, trash, users, versions,
 )  # fmt: skip
 
-PAGES: dict[str, PageView] = {name: view for module in _MODULES for name, view in module.PAGES.items()}
-FORMS: dict[FormKey, PageForm] = {
-    key: form for module in _MODULES for key, form in getattr(module, "FORMS", {}).items()
-}
+PAGES = {name: view for module in _MODULES for name, view in module.pages.views.items()}
+FORMS = {key: form for module in _MODULES for key, form in module.pages.forms.items()}

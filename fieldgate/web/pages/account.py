@@ -4,20 +4,22 @@ from fieldgate.accounts.schemas import ACCOUNT_PATH, IDENTITIES_PATH, SESSIONS_P
 from fieldgate.http.internal_api import APIResponse, InternalAPI
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.web.notices import ACCOUNT_DELETED
-from fieldgate.web.page_views import (
-    FormErrors,
-    FormKey,
-    FormPreview,
-    FormResult,
-    PageForm,
-    PageView,
-    Redirect,
-    SubmittedForm,
-)
+from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Pages, Redirect, SubmittedForm
+
+pages = Pages()
+pages.show("account_detail", "accounts/own_detail.html")
+pages.show("account_token_list", "accounts/own_list.html")
+pages.show("account_session_list", "accounts/own_list.html")
+pages.show("account_identity_list", "accounts/own_list.html")
 
 PAGE_PATH = "/account/"
+TOKEN_FIELDS = {name: name for name in ("name", "lifetime_days", "scopes", "assets", "networks")}
+_PASSWORD_FIELDS = {
+    "current_password": "current_password", "detail": "current_password", "new_password": "new_password",
+}  # fmt: skip
 
 
+@pages.form("account_page", "create-token", TOKEN_FIELDS, is_once=True)
 async def create_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return await send_new_token(form, api, TOKENS_PATH)
 
@@ -35,6 +37,7 @@ async def send_new_token(form: SubmittedForm, api: InternalAPI, list_path: str) 
     return FormPreview({"token": await api.call("POST", list_path, json=body)})
 
 
+@pages.form("account_page", "revoke")
 async def revoke_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return await send_revocation(form, api, TOKENS_PATH, PAGE_PATH)
 
@@ -49,6 +52,7 @@ async def send_revocation(form: SubmittedForm, api: InternalAPI, list_path: str,
     return Redirect(page_path, message)
 
 
+@pages.form("account_page", "password", _PASSWORD_FIELDS)
 async def change_password(form: SubmittedForm, api: InternalAPI) -> FormResult:
     new = form.get_exact("new_password")
     if new != form.get_exact("repeated"):
@@ -66,16 +70,19 @@ async def change_password(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(PAGE_PATH, message)
 
 
+@pages.form("account_page", "end-sessions")
 async def end_sessions(_: SubmittedForm, api: InternalAPI) -> FormResult:
     await api.call("DELETE", SESSIONS_PATH)
     return Redirect(PAGE_PATH, Message("You are logged out in all other browsers."))
 
 
+@pages.form("account_page", "unlink")
 async def unlink(form: SubmittedForm, api: InternalAPI) -> FormResult:
     await api.call("DELETE", f"{IDENTITIES_PATH}{form.get('id')}/")
     return Redirect(PAGE_PATH, Message("You cannot log in with this account any more."))
 
 
+@pages.form("account_page", "delete")
 async def delete_account(form: SubmittedForm, api: InternalAPI) -> FormResult:
     response = await api.send("DELETE", "/me/", json={"confirm": form.get("confirm")})
     if response.is_error:
@@ -88,23 +95,3 @@ def deletion_errors(response: APIResponse) -> FormErrors:
     body = {name: text for name, text in response.body.items() if name != "assets"}
     without_assets = APIResponse(response.status, body, response.headers)
     return FormErrors.from_response(without_assets, {"confirm": "confirm"}, {"owned": response.body.get("assets", [])})
-
-
-TOKEN_FIELDS = {name: name for name in ("name", "lifetime_days", "scopes", "assets", "networks")}
-_PASSWORD_FIELDS = {
-    "current_password": "current_password", "detail": "current_password", "new_password": "new_password",
-}  # fmt: skip
-PAGES: dict[str, PageView] = {
-    "account_detail": PageView("accounts/own_detail.html"),
-    "account_token_list": PageView("accounts/own_list.html"),
-    "account_session_list": PageView("accounts/own_list.html"),
-    "account_identity_list": PageView("accounts/own_list.html"),
-}
-FORMS: dict[FormKey, PageForm] = {
-    ("account_page", "create-token"): PageForm(create_token, TOKEN_FIELDS, is_once=True),
-    ("account_page", "revoke"): PageForm(revoke_token),
-    ("account_page", "password"): PageForm(change_password, _PASSWORD_FIELDS),
-    ("account_page", "end-sessions"): PageForm(end_sessions),
-    ("account_page", "unlink"): PageForm(unlink),
-    ("account_page", "delete"): PageForm(delete_account),
-}

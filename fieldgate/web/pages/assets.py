@@ -7,18 +7,7 @@ from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.permissions.sentences import list_names
-from fieldgate.web.page_views import (
-    FormErrors,
-    FormKey,
-    FormPreview,
-    FormResult,
-    Page,
-    PageForm,
-    PageView,
-    Redirect,
-    SubmittedForm,
-    Undo,
-)
+from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Page, Pages, Redirect, SubmittedForm, Undo
 from fieldgate.web.pages.form_preview import (
     ASSETS_PATH,
     STATUS_LABELS,
@@ -32,6 +21,8 @@ from fieldgate.web.pages.form_preview import (
 )
 from fieldgate.web.pages.ownership import load_received_invites
 from fieldgate.web.pages.trash import TRASH_PATH
+
+pages = Pages()
 
 VERSIONS_SHOWN = 5
 CHILDREN_SHOWN = 100
@@ -47,6 +38,7 @@ _ORDERINGS = {
 }
 
 
+@pages.show("asset_list", "assets/list.html")
 async def load_asset_list(page: Page, api: InternalAPI) -> dict[str, Any]:
     query = page.request.query_params
     filters = {name: query.get(name, "") for name in ("q", "asset_type", "status", "ordering")}
@@ -63,6 +55,7 @@ async def load_asset_list(page: Page, api: InternalAPI) -> dict[str, Any]:
     }
 
 
+@pages.show("asset_detail", "assets/detail.html")
 async def load_asset_detail(page: Page, api: InternalAPI) -> dict[str, Any]:
     asset = page.record
     path = f"{ASSETS_PATH}{asset['uid']}/"
@@ -84,6 +77,7 @@ async def load_asset_detail(page: Page, api: InternalAPI) -> dict[str, Any]:
     }
 
 
+@pages.show("question_list", "assets/questions.html")
 async def load_question_list(page: Page, api: InternalAPI) -> dict[str, Any]:
     uid = page.request.path_values["uid"]
     asset = await api.get(f"{ASSETS_PATH}{uid}/")
@@ -101,6 +95,7 @@ async def _load_parent(page: Page, api: InternalAPI) -> dict[str, str] | None:
     return None if found is None else {"path": path, "name": found["name"]}
 
 
+@pages.form("asset_detail", "rename", {"name": "name"})
 async def rename(form: SubmittedForm, api: InternalAPI) -> FormResult:
     before = await api.get(form.path)
     renamed = await api.call("PATCH", form.path, json={"name": form.get("name")})
@@ -109,12 +104,14 @@ async def rename(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(form.path, message, undo if before["name"] else None)
 
 
+@pages.form("asset_detail", "copy", {"name": "name"})
 async def copy(form: SubmittedForm, api: InternalAPI) -> FormResult:
     body = {"clone_from": form.path_values["uid"], "name": form.get("name")}
     made = await api.call("POST", ASSETS_PATH, json=body)
     return _created(form, made, Message("This is the copy. Changes here do not change the original."))
 
 
+@pages.form("asset_list", "create_collection", {"name": "name"})
 async def create_collection(form: SubmittedForm, api: InternalAPI) -> FormResult:
     name = form.get("name")
     if not name:
@@ -123,6 +120,7 @@ async def create_collection(form: SubmittedForm, api: InternalAPI) -> FormResult
     return _created(form, made, Message("The collection “{name}” was created.", name=shown_name(name)))
 
 
+@pages.form("asset_detail", "publish")
 async def publish(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Deploy the version that the page showed, if it is still the newest."""
     asset = await api.get(form.path)
@@ -132,6 +130,7 @@ async def publish(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(form.path, Message("Version {number} is published: people should use it.", number=number))
 
 
+@pages.form("asset_detail", "archive")
 async def archive(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Archive a form; with `active`, take that back."""
     active = form.get("active") == "true"
@@ -142,6 +141,7 @@ async def archive(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(form.path, Message("This form is archived: people should not use it any more."), undo)
 
 
+@pages.form("asset_detail", "delete")
 async def delete(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """The first time, ask."""
     preview = await api.call("DELETE", form.path, query={"dry_run": "true"})
@@ -174,18 +174,3 @@ def _created(form: SubmittedForm, made: Mapping[str, Any], message: Message) -> 
     path = f"{ASSETS_PATH}{made['uid']}/"
     undo = Undo(translate(_UNDO, form.language), path, "delete", {"confirm": "yes"})
     return Redirect(path, message, undo)
-
-
-PAGES: dict[str, PageView] = {
-    "asset_list": PageView("assets/list.html", load_asset_list),
-    "asset_detail": PageView("assets/detail.html", load_asset_detail),
-    "question_list": PageView("assets/questions.html", load_question_list),
-}
-FORMS: dict[FormKey, PageForm] = {
-    ("asset_list", "create_collection"): PageForm(create_collection, {"name": "name"}),
-    ("asset_detail", "rename"): PageForm(rename, {"name": "name"}),
-    ("asset_detail", "copy"): PageForm(copy, {"name": "name"}),
-    ("asset_detail", "publish"): PageForm(publish),
-    ("asset_detail", "archive"): PageForm(archive),
-    ("asset_detail", "delete"): PageForm(delete),
-}

@@ -14,8 +14,10 @@ from fieldgate.events.model import Visibility
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.web.page_views import Page, PageView
+from fieldgate.web.page_views import Page, Pages
 from fieldgate.web.pages.event_charts import build_small_map
+
+pages = Pages()
 
 EVENT_PATH = "/api/v2/event/"
 MAX_SHOWN_REPORTS = 20
@@ -35,6 +37,7 @@ _OWN_FIGURES = (
 )
 
 
+@pages.show("event_detail", "events/detail.html")
 async def load_event(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     event = page.record
     regions = {region["id"]: region["region_name"] for region in (await api.get("/api/v2/region/"))["results"]}
@@ -69,6 +72,7 @@ async def load_event(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     }
 
 
+@pages.show("event_mini_list", "events/mini_list.html")
 async def load_mini_list(page: Page, _: InternalAPI) -> Mapping[str, Any]:
     return {
         "title": translate(Message("Emergencies in short"), page.language),
@@ -76,6 +80,7 @@ async def load_mini_list(page: Page, _: InternalAPI) -> Mapping[str, Any]:
     }
 
 
+@pages.show("event_deleted_list", "events/deleted_list.html")
 async def load_deleted_list(page: Page, _: InternalAPI) -> Mapping[str, Any]:
     about = Message("Emergencies that were deleted, merged or hidden, oldest first. Their names are not kept.")
     return {
@@ -178,10 +183,3 @@ def _to_link(url: str | None, title: str, description: str) -> dict[str, Any]:
     """A link with a text: its title, or the host it leads to. Unsafe ones are text only."""
     safe = safe_url(url)
     return {"url": safe, "label": title or (urlsplit(safe).netloc if safe else url or ""), "description": description}
-
-
-PAGES: dict[str, PageView] = {
-    "event_detail": PageView("events/detail.html", load_event),
-    "event_mini_list": PageView("events/mini_list.html", load_mini_list),
-    "event_deleted_list": PageView("events/deleted_list.html", load_deleted_list),
-}

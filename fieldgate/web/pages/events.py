@@ -8,7 +8,7 @@ from fieldgate.http.links import encode_query
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.web.formatting import MISSING, Formatter, comma
-from fieldgate.web.page_views import Page, PageView, Redirect
+from fieldgate.web.page_views import Page, Pages, Redirect
 from fieldgate.web.pages.event_charts import (
     EVENT_PATH,
     MEASURES,
@@ -39,6 +39,8 @@ from fieldgate.web.pages.event_filters import (
     view_parameters,
 )
 
+pages = Pages()
+
 EXPORT_PATH = "/api/v2/event/export/"
 # Label, path, and what the URL has beside the filters.
 MAX_REPEATED_QUERY_CHARS = 1000
@@ -68,6 +70,7 @@ DEFAULT_ORDERING = "-disaster_start_date"
 MAX_COUNTRIES_SHOWN = 3
 
 
+@pages.show("event_list", "events/list.html")
 async def load_event_list(page: Page, api: InternalAPI) -> Mapping[str, Any] | Redirect:
     """Everything on the page comes from the API: names, the summary of all matches, and the records of this page."""
     params, language = page.request.query_params, page.language
@@ -220,6 +223,7 @@ SUMMARY_TABLES: Sequence[tuple[str, Message, Message]] = (
 )
 
 
+@pages.show("event_summary", "events/summary.html")
 async def load_event_summary(page: Page, api: InternalAPI) -> dict[str, Any]:
     """The tables, and the active filters by name."""
     params, language = page.request.query_params, page.language
@@ -240,9 +244,3 @@ async def load_event_summary(page: Page, api: InternalAPI) -> dict[str, Any]:
         "clear_url": query_with(params, dict.fromkeys(filters)),
         "list_path": EVENT_PATH + ("?" + encode_query(filters.items()) if filters else ""),
     }
-
-
-PAGES: dict[str, PageView] = {
-    "event_list": PageView("events/list.html", load_event_list),
-    "event_summary": PageView("events/summary.html", load_event_summary),
-}

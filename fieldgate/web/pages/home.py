@@ -15,7 +15,7 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import Caller
 from fieldgate.web.formatting import Formatter
-from fieldgate.web.page_views import Page, PageView
+from fieldgate.web.page_views import Page, Pages
 from fieldgate.web.pages.event_charts import (
     EVENT_PATH,
     MEASURES,
@@ -25,6 +25,8 @@ from fieldgate.web.pages.event_charts import (
 )
 from fieldgate.web.pages.event_filters import COUNTRY_PATH, REGION_PATH
 from fieldgate.web.pages.ownership import load_received_invites
+
+pages = Pages()
 
 ASSETS_PATH, IMPORTS_PATH, USERS_PATH = "/api/v2/assets/", "/api/v2/imports/", "/api/v2/users/"
 DAYS = 90
@@ -190,6 +192,7 @@ def asset_search(text: str) -> str:
     return " ".join(map(quote_phrase, text.split()[:MAX_SEARCH_WORDS]))
 
 
+@pages.show("endpoint_index", "endpoints.html")
 async def load_endpoints(page: Page, api: InternalAPI) -> dict[str, Any]:
     """The title and description of each list, as OPTIONS gives them."""
     prefix = urlsplit(page.request.base_url.url).path
@@ -199,6 +202,3 @@ async def load_endpoints(page: Page, api: InternalAPI) -> dict[str, Any]:
         options = await api.send("OPTIONS", path)
         endpoints.append({"path": path, "title": options.body["name"], "description": options.body["description"]})
     return {"endpoints": endpoints}
-
-
-PAGES: dict[str, PageView] = {"endpoint_index": PageView("endpoints.html", load_endpoints)}

@@ -9,19 +9,12 @@ from fieldgate.http.internal_api import APIResponse, InternalAPI
 from fieldgate.http.request.body_parsing import DEFAULT_MAX_BODY_BYTES, UploadedFile
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.settings import Settings
-from fieldgate.web.page_views import (
-    FormErrors,
-    FormKey,
-    FormResult,
-    Page,
-    PageForm,
-    PageView,
-    Redirect,
-    SubmittedForm,
-)
+from fieldgate.web.page_views import FormErrors, FormResult, Page, Pages, Redirect, SubmittedForm
 from fieldgate.web.pages.form_preview import isolated, offer_forms
 from fieldgate.web.pages.import_issues import count_issues, group_issues
 from fieldgate.web.pages.sharing_people import asset_uid, is_assigned
+
+pages = Pages()
 
 PATH = "/api/v2/imports/"
 ASSETS_PATH = "/api/v2/assets/"
@@ -39,6 +32,11 @@ _DESTINATION_QUERY = {
 _API_FIELDS = {"file": "files", "destination": "destination", "assetUid": "destination"}
 
 
+def _max_upload_bytes(settings: Settings) -> int:
+    return settings.max_upload * FILES_AT_LIMIT + DEFAULT_MAX_BODY_BYTES
+
+
+@pages.show("import_list", "imports/list.html")
 async def load_import_list(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     params = page.request.query_params
     listed, pending = page.record, 0
@@ -58,6 +56,7 @@ async def load_import_list(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     }
 
 
+@pages.show("import_detail", "imports/detail.html")
 async def load_import(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     record = page.record
     messages = record["messages"]
@@ -96,6 +95,8 @@ async def _upload_values(page: Page, api: InternalAPI, destination: str) -> dict
     }
 
 
+@pages.form("import_list", "upload", max_bytes=_max_upload_bytes)
+@pages.form("import_detail", "upload", max_bytes=_max_upload_bytes)
 async def upload(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Import each file by itself: one that is refused does not stop the others."""
     files = form.files("files")
@@ -120,6 +121,7 @@ async def upload(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(PATH, PluralMessage("{count} file was sent.", "{count} files were sent.", len(sent)))
 
 
+@pages.form("import_detail", "answer")
 async def answer(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """The file is a new version of the chosen form, or a second form."""
     is_new = form.get("answer") == "create"
@@ -198,18 +200,3 @@ async def _asset_names(api: InternalAPI, uids: Iterable[str]) -> dict[str, str]:
         found = await api.find(ASSETS_PATH, query)
         names |= {asset["uid"]: asset["name"] for asset in (found["results"] if found else ())}
     return names
-
-
-def _max_upload_bytes(settings: Settings) -> int:
-    return settings.max_upload * FILES_AT_LIMIT + DEFAULT_MAX_BODY_BYTES
-
-
-PAGES: dict[str, PageView] = {
-    "import_list": PageView("imports/list.html", load_import_list),
-    "import_detail": PageView("imports/detail.html", load_import),
-}
-FORMS: dict[FormKey, PageForm] = {
-    ("import_list", "upload"): PageForm(upload, max_bytes=_max_upload_bytes),
-    ("import_detail", "upload"): PageForm(upload, max_bytes=_max_upload_bytes),
-    ("import_detail", "answer"): PageForm(answer),
-}

@@ -12,9 +12,12 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions.labels import short_label
 from fieldgate.permissions.sentences import isolate
-from fieldgate.web.page_views import Page, PageView, Redirect
+from fieldgate.web.page_views import Page, Pages, Redirect
 from fieldgate.web.pages.sharing_history import history_sentence
 from fieldgate.web.pages.sharing_people import sentence_name
+
+pages = Pages()
+pages.show("own_access_log_list", "accounts/logins.html")
 
 Sentences = Mapping[str, Message]
 
@@ -97,12 +100,16 @@ _TEAM_UID = re.compile(rf"{TEAM_PREFIX}t\w{{21}}")  # in place of a name that th
 _TERM = re.compile(r'(\w+):"((?:[^"\\]|\\.)*)"')
 
 
+@pages.show("asset_history", "assets/history.html")
 async def load_history(page: Page, api: InternalAPI) -> dict[str, Any]:
     asset = await api.get(f"/api/v2/assets/{page.request.path_values['uid']}/")
     entries = [_entry(each, page.language, asset["asset_type"]) for each in page.record["results"]]
     return {"asset": asset, "entries": entries}
 
 
+@pages.show("audit_log_list", "accounts/log.html")
+@pages.show("access_log_list", "accounts/log.html")
+@pages.show("project_history_list", "accounts/log.html")
 async def load_log(page: Page, _: InternalAPI) -> dict[str, Any] | Redirect:
     """The filters of the form become terms of `q`."""
     given = page.request.query_params
@@ -205,12 +212,3 @@ def maker_name(record: Mapping[str, Any], language: Language) -> str:
         return translate(Message("Somebody whose account is gone"), language)
     is_operator = record["metadata"].get("credential") == "command"
     return translate(Message("The operator") if is_operator else Message("Somebody who was not logged in"), language)
-
-
-PAGES: dict[str, PageView] = {
-    "asset_history": PageView("assets/history.html", load_history),
-    "audit_log_list": PageView("accounts/log.html", load_log),
-    "access_log_list": PageView("accounts/log.html", load_log),
-    "project_history_list": PageView("accounts/log.html", load_log),
-    "own_access_log_list": PageView("accounts/logins.html"),
-}

@@ -6,8 +6,10 @@ from urllib.parse import quote
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import Caller
-from fieldgate.web.page_views import FormKey, FormResult, PageForm, PageView, Redirect, SubmittedForm
+from fieldgate.web.page_views import FormResult, Pages, Redirect, SubmittedForm
 from fieldgate.web.pages.form_preview import ASSETS_PATH
+
+pages = Pages()
 
 INVITES_PATH = "/api/v2/project-ownership/invites/"
 MAX_INVITES = 20  # on a page
@@ -38,6 +40,7 @@ def _invite_path(form: SubmittedForm) -> str:
     return f"{INVITES_PATH}{quote(form.get('invite'), safe='')}/"
 
 
+@pages.form("asset_detail", "offer", {"recipient": "recipient"})
 async def offer(form: SubmittedForm, api: InternalAPI) -> FormResult:
     recipient = form.get("recipient")
     body = {"recipient": recipient, "assets": [form.path_values["uid"]]}
@@ -47,11 +50,13 @@ async def offer(form: SubmittedForm, api: InternalAPI) -> FormResult:
     )
 
 
+@pages.form("asset_detail", "cancel-offer")
 async def cancel(form: SubmittedForm, api: InternalAPI) -> FormResult:
     await api.call("PATCH", _invite_path(form), json={"status": "cancelled"})
     return Redirect(form.path, Message("The invitation was cancelled."))
 
 
+@pages.form("asset_list", "answer-invite")
 async def answer(form: SubmittedForm, api: InternalAPI) -> FormResult:
     status = "accepted" if form.get("answer") == "accepted" else "declined"
     invite = await api.call("PATCH", _invite_path(form), json={"status": status})
@@ -62,11 +67,3 @@ async def answer(form: SubmittedForm, api: InternalAPI) -> FormResult:
         return Redirect(ASSETS_PATH, Message("Nothing was transferred: the sender no longer owns these forms."))
     message = PluralMessage("{count} form belongs to you now.", "{count} forms belong to you now.", moved)
     return Redirect(ASSETS_PATH, message)
-
-
-PAGES: dict[str, PageView] = {}
-FORMS: dict[FormKey, PageForm] = {
-    ("asset_detail", "offer"): PageForm(offer, {"recipient": "recipient"}),
-    ("asset_detail", "cancel-offer"): PageForm(cancel),
-    ("asset_list", "answer-invite"): PageForm(answer),
-}

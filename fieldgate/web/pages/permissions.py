@@ -13,8 +13,10 @@ from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, implied, permission_path
 from fieldgate.permissions.labels import replace_codenames, short_label
 from fieldgate.web.charts.permission_graph import PermissionGraph, build_graph
-from fieldgate.web.page_views import Page, PageView
+from fieldgate.web.page_views import Page, Pages
 from fieldgate.web.pages.sharing_people import PERMISSION_ORDER, ShownEffect, codename, show_effect
+
+pages = Pages()
 
 WHAT_IF_PATH = "/api/v2/permissions/effects/"
 LIST_PATH = "/api/v2/permissions/"
@@ -85,6 +87,7 @@ def matrix(records: Iterable[Mapping[str, Any]], language: Language) -> list[dic
     return rows
 
 
+@pages.show("permission_list", "permissions/list.html")
 async def load_permissions(page: Page, api: InternalAPI) -> dict[str, Any]:
     """The matrix, and the result of the what-if form in the query."""
     query = page.request.query_params
@@ -168,6 +171,7 @@ def _show_what_if(
     }
 
 
+@pages.show("permission_what_if", "permissions/what_if.html")
 async def load_what_if(page: Page, api: InternalAPI) -> dict[str, Any]:  # noqa: ARG001
     """The page of the what-if resource itself: the same form, filled in from its query."""
     assigned, removed = ({codename(url) for url in page.record[name]} for name in ("assigned", "removed"))
@@ -183,6 +187,7 @@ async def load_what_if(page: Page, api: InternalAPI) -> dict[str, Any]:  # noqa:
 # One permission
 
 
+@pages.show("permission_detail", "permissions/detail.html")
 async def load_permission(page: Page, api: InternalAPI) -> dict[str, Any]:  # noqa: ARG001
     name, language = page.record["codename"], page.language
     return {
@@ -204,6 +209,7 @@ def _removes(codename_: str, other: str) -> bool:
     return any(other in BY_CODENAME[each].contradicts for each in (codename_, *implied(codename_)))
 
 
+@pages.show("permission_effects", "permissions/effects.html")
 async def load_effects(page: Page, api: InternalAPI) -> dict[str, Any]:  # noqa: ARG001
     name, asset_type = codename(page.record["permission"]), page.record["asset_type"]
     return {
@@ -213,11 +219,3 @@ async def load_effects(page: Page, api: InternalAPI) -> dict[str, Any]:  # noqa:
         "effects": [show_effect(each, page.language) for each in page.record["effects"]],
         "result": permission_links(map(codename, page.record["result"]), page.language, asset_type),
     }
-
-
-PAGES: dict[str, PageView] = {
-    "permission_list": PageView("permissions/list.html", load_permissions),
-    "permission_detail": PageView("permissions/detail.html", load_permission),
-    "permission_effects": PageView("permissions/effects.html", load_effects),
-    "permission_what_if": PageView("permissions/what_if.html", load_what_if),
-}

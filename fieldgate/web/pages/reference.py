@@ -5,9 +5,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fieldgate.http.internal_api import InternalAPI
-from fieldgate.web.page_views import Page, PageView
+from fieldgate.web.page_views import Page, Pages
 from fieldgate.web.pages.event_charts import build_small_map
 from fieldgate.web.pages.event_detail import safe_url
+
+pages = Pages()
 
 COUNTRY_PATH = "/api/v2/country/"
 EVENT_PATH = "/api/v2/event/"
@@ -17,6 +19,7 @@ LATEST_EVENTS = 10
 MAX_COUNTRIES_OF_REGION = 1000
 
 
+@pages.show("country_list", "reference/countries.html")
 async def load_country_list(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     given = page.request.query_params
     names = await _region_names(api)
@@ -31,6 +34,7 @@ async def load_country_list(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     }
 
 
+@pages.show("country_detail", "reference/country.html")
 async def load_country(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     country = page.record
     links = [(link["title"], link["url"]) for link in country["links"]]
@@ -45,6 +49,7 @@ async def load_country(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     }
 
 
+@pages.show("region_detail", "reference/region.html")
 async def load_region(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     region = page.record
     query = {"region": region["id"], "record_type": 1, "mini": "true", "limit": MAX_COUNTRIES_OF_REGION}
@@ -57,10 +62,12 @@ async def load_region(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     }
 
 
+@pages.show("region_list", "reference/regions.html")
 async def load_region_list(_: Page, api: InternalAPI) -> Mapping[str, Any]:
     return {"event_counts": await _event_counts(api, "regions")}
 
 
+@pages.show("disaster_type_list", "reference/disaster_types.html")
 async def load_disaster_type_list(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     return {
         "searched": page.request.query_params.get("search", ""),
@@ -68,6 +75,7 @@ async def load_disaster_type_list(page: Page, api: InternalAPI) -> Mapping[str, 
     }
 
 
+@pages.show("disaster_type_detail", "reference/disaster_type.html")
 async def load_disaster_type(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     disaster_type = page.record
     return {
@@ -100,13 +108,3 @@ def _safe_links(links: list[tuple[str, str | None]]) -> list[tuple[str, str]]:
         if (safe := safe_url(url)) is not None:
             by_url.setdefault(safe, title or urlsplit(safe).netloc)
     return [(label, url) for url, label in by_url.items()]
-
-
-PAGES: dict[str, PageView] = {
-    "country_list": PageView("reference/countries.html", load_country_list),
-    "country_detail": PageView("reference/country.html", load_country),
-    "region_list": PageView("reference/regions.html", load_region_list),
-    "region_detail": PageView("reference/region.html", load_region),
-    "disaster_type_list": PageView("reference/disaster_types.html", load_disaster_type_list),
-    "disaster_type_detail": PageView("reference/disaster_type.html", load_disaster_type),
-}

@@ -13,17 +13,7 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions.catalogue import PARTIAL, implied
 from fieldgate.permissions.labels import short_label
-from fieldgate.web.page_views import (
-    FormErrors,
-    FormKey,
-    FormPreview,
-    FormResult,
-    Page,
-    PageForm,
-    PageView,
-    Redirect,
-    SubmittedForm,
-)
+from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Page, Pages, Redirect, SubmittedForm
 from fieldgate.web.pages.sharing_people import (
     PERMISSION_ORDER,
     PUBLIC_USERNAME,
@@ -35,6 +25,8 @@ from fieldgate.web.pages.sharing_people import (
     show_effect,
     username,
 )
+
+pages = Pages()
 
 REVIEW_PATH = "/api/v2/permission-assignments/"
 MAX_PEOPLE, MAX_FORMS = 50, 20  # in the table; more are shown as a list
@@ -103,6 +95,7 @@ async def load_used_forms(name: str, language: Language, api: InternalAPI) -> li
     return [UsedForm(uid, title, cell) for uid, title, cell in made if cell is not None]
 
 
+@pages.show("assignment_review", "sharing/review.html")
 async def load_review(page: Page, api: InternalAPI) -> dict[str, Any]:
     record, query = page.record, page.request.query_params
     filters = {name: query[name] for name in FILTERS if query.get(name)}
@@ -198,6 +191,7 @@ def _show_removals(record: Mapping[str, Any], table: AccessTable | None, languag
     ]
 
 
+@pages.form("assignment_review", "remove", confirm_field="do")
 async def remove(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Remove people from forms; `do=remove` after the preview."""
     people, forms = form.get_all("users"), form.get_all("assets")
@@ -212,7 +206,3 @@ async def remove(form: SubmittedForm, api: InternalAPI) -> FormResult:
     if is_preview:
         return FormPreview({"record": record})
     return Redirect(REVIEW_PATH, Message("The access was removed."))
-
-
-PAGES: dict[str, PageView] = {"assignment_review": PageView("sharing/review.html", load_review)}
-FORMS: dict[FormKey, PageForm] = {("assignment_review", "remove"): PageForm(remove, confirm_field="do")}

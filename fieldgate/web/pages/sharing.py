@@ -19,8 +19,7 @@ from fieldgate.permissions.labels import short_label
 from fieldgate.permissions.sentences import describe_submissions, isolate
 from fieldgate.permissions.submission_filters import PARTIALLY_GRANTABLE
 from fieldgate.web.formatting import Formatter
-from fieldgate.web.page_views import FormKey, FormState, Page, PageForm, PageView
-from fieldgate.web.pages import sharing_forms
+from fieldgate.web.page_views import FormState, Page, Pages
 from fieldgate.web.pages.form_preview import offer_forms
 from fieldgate.web.pages.sharing_filters import FilterFields, from_filters, read_fields
 from fieldgate.web.pages.sharing_forms import (
@@ -28,11 +27,9 @@ from fieldgate.web.pages.sharing_forms import (
     DRY_RUN,
     SharingState,
     load_state,
-    max_table_form_bytes,
     name_teams,
     update_choices,
 )
-from fieldgate.web.pages.sharing_history import load_history
 from fieldgate.web.pages.sharing_people import (
     MAX_LISTED_PEOPLE,
     PUBLIC_USERNAME,
@@ -48,6 +45,8 @@ from fieldgate.web.pages.sharing_people import (
     sentence_name,
     username,
 )
+
+pages = Pages()
 
 SUGGESTIONS_PATH = "/api/v2/permission-assignments/suggestions/"
 MAX_SUGGESTED = 200  # people and teams to share with
@@ -85,6 +84,7 @@ class ShareForm(msgspec.Struct, frozen=True, kw_only=True):
     is_preview: bool
 
 
+@pages.show("assignment_list", "sharing/people.html")
 async def load_sharing(page: Page, api: InternalAPI) -> dict[str, Any]:
     state = await load_state(page.request.path_values["uid"], page.language, api)
     asset, query = state.asset, page.request.query_params
@@ -259,6 +259,7 @@ def _make_form(
     )
 
 
+@pages.show("assignment_detail", "sharing/assignment.html")
 async def load_assignment(page: Page, api: InternalAPI) -> dict[str, Any]:
     """One assignment: the person of it, in words."""
     asset = AssetAccess.from_record(await api.get(f"{ASSETS_PATH}{asset_uid(page.record['url'])}/"))
@@ -267,6 +268,7 @@ async def load_assignment(page: Page, api: InternalAPI) -> dict[str, Any]:
     return {"asset": asset, "person": person, "label": label}
 
 
+@pages.show("assignment_explanation", "sharing/explanation.html")
 async def load_explanation(page: Page, api: InternalAPI) -> dict[str, Any]:
     asset = AssetAccess.from_record(await api.get(f"{ASSETS_PATH}{page.request.path_values['uid']}/"))
     name = username(page.record["user"])
@@ -315,22 +317,3 @@ def _team_text(name: str | None, language: Language) -> str:
     if name is None:
         return translate(Message("Comes from a team that you are not in."), language)
     return translate(Message("Comes from the team {name}.", name=isolate(name)), language)
-
-
-PAGES: dict[str, PageView] = {
-    "assignment_list": PageView("sharing/people.html", load_sharing),
-    "assignment_detail": PageView("sharing/assignment.html", load_assignment),
-    "assignment_history": PageView("sharing/history.html", load_history),
-    "assignment_explanation": PageView("sharing/explanation.html", load_explanation),
-}
-_LIST = "assignment_list"
-FORMS: dict[FormKey, PageForm] = {
-    (_LIST, "share"): PageForm(sharing_forms.share, confirm_field="do"),
-    (_LIST, "change"): PageForm(sharing_forms.change, confirm_field="do"),
-    (_LIST, "remove"): PageForm(sharing_forms.remove),
-    (_LIST, "leave"): PageForm(sharing_forms.leave),
-    (_LIST, "restore"): PageForm(sharing_forms.restore),
-    (_LIST, "restore_all"): PageForm(sharing_forms.restore_all),
-    (_LIST, "copy"): PageForm(sharing_forms.copy, {"clone_from": "source", "detail": "source"}, confirm_field="do"),
-    (_LIST, "upload"): PageForm(sharing_forms.upload, max_bytes=max_table_form_bytes, confirm_field="do"),
-}

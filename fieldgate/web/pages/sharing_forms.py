@@ -20,7 +20,7 @@ from fieldgate.permissions.labels import replace_codenames
 from fieldgate.permissions.rules import Codenames
 from fieldgate.permissions.sentences import isolate
 from fieldgate.settings import Settings
-from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Redirect, SubmittedForm, Undo
+from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Pages, Redirect, SubmittedForm, Undo
 from fieldgate.web.pages.sharing_filters import read_fields, to_partial_permissions
 from fieldgate.web.pages.sharing_people import (
     MAX_LISTED_PEOPLE,
@@ -37,11 +37,17 @@ from fieldgate.web.pages.sharing_people import (
     username,
 )
 
+pages = Pages()
+
 ASSETS_PATH = "/api/v2/assets/"
 BATCH_ADD_PATH = "/api/v2/permission-assignments/add/"
 DRY_RUN = {"dry_run": "true"}
 MAX_SUGGESTIONS = 3
 MAX_TABLE_FORM_BYTES = 3 * 2 * 1024 * 1024  # the API takes 2 MiB, and a form can encode a character as three
+
+
+def _max_table_form_bytes(_: Settings) -> int:
+    return MAX_TABLE_FORM_BYTES + DEFAULT_MAX_BODY_BYTES
 
 
 class SharingState(msgspec.Struct, frozen=True):
@@ -142,11 +148,13 @@ def _untick(choices: Sequence[str], permission: str, asset_type: str) -> list[st
     return [each for each in (*others, *sorted(rest)) if not needs(each)]
 
 
+@pages.form("assignment_list", "share", confirm_field="do")
 async def share(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Give somebody permissions in addition to what they have; `do=share` after the preview."""
     return await _set_permissions(form, api, is_change=False)
 
 
+@pages.form("assignment_list", "change", confirm_field="do")
 async def change(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Replace what somebody can do; `do=share` after the preview."""
     return await _set_permissions(form, api, is_change=True)
@@ -235,6 +243,7 @@ async def _suggestions(name: str, state: SharingState, form: SubmittedForm, api:
     return [translate(Message("Did you mean {names}?", names=names), form.language)]
 
 
+@pages.form("assignment_list", "remove")
 async def remove(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Remove a person."""
     state = await load_state(form.path_values["uid"], form.language, api)
@@ -252,6 +261,7 @@ def _title(state: SharingState) -> str:
     return isolate(state.asset.name)
 
 
+@pages.form("assignment_list", "leave")
 async def leave(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """The caller leaves an asset that is shared with them."""
     state = await load_state(form.path_values["uid"], form.language, api)
@@ -259,6 +269,7 @@ async def leave(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(ASSETS_PATH, Message("You left “{form}”. It is no longer shared with you.", form=_title(state)))
 
 
+@pages.form("assignment_list", "restore")
 async def restore(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Undo: give somebody exactly the permissions of before."""
     state = await load_state(form.path_values["uid"], form.language, api)
@@ -309,6 +320,7 @@ def _decode_object(text: str) -> dict[str, Any]:
 # Copy, and tables
 
 
+@pages.form("assignment_list", "copy", {"clone_from": "source", "detail": "source"}, confirm_field="do")
 async def copy(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Replace who can use this asset by who can use another; `do=copy` after the preview."""
     state = await load_state(form.path_values["uid"], form.language, api)
@@ -324,6 +336,7 @@ async def copy(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(state.asset.path, message, _restore_all(state, form.language))
 
 
+@pages.form("assignment_list", "upload", max_bytes=_max_table_form_bytes, confirm_field="do")
 async def upload(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Assign from a CSV table; `do=upload` after the preview. The table stays in the page, to be corrected there."""
     state = await load_state(form.path_values["uid"], form.language, api)
@@ -368,6 +381,7 @@ def _table_errors(response: APIResponse, table: str, language: Language) -> Form
     return FormErrors({"file": others}, {"problems": problems, "table": table})
 
 
+@pages.form("assignment_list", "restore_all")
 async def restore_all(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Undo: replace all assignments by those of before."""
     state = await load_state(form.path_values["uid"], form.language, api)
@@ -418,7 +432,3 @@ def _restore_all(state: SharingState, language: Language) -> Undo | None:
     ]
     fields = {"assignments": msgspec.json.encode(before).decode()}
     return Undo(translate(Message("Undo"), language), state.asset.path, "restore_all", fields)
-
-
-def max_table_form_bytes(_: Settings) -> int:
-    return MAX_TABLE_FORM_BYTES + DEFAULT_MAX_BODY_BYTES

@@ -10,7 +10,7 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions.catalogue import implied
 from fieldgate.permissions.sentences import isolate, join_list
-from fieldgate.web.page_views import Page
+from fieldgate.web.page_views import Page, Pages
 from fieldgate.web.pages.sharing_people import (
     PERMISSION_ORDER,
     AssetAccess,
@@ -23,9 +23,12 @@ from fieldgate.web.pages.sharing_people import (
     username,
 )
 
+pages = Pages()
+
 GAINED, LOST, ENDS = ("granted", "allowed"), ("removed", "denied"), ("ends",)
 
 
+@pages.show("assignment_history", "sharing/history.html")
 async def load_history(page: Page, api: InternalAPI) -> dict[str, Any]:
     asset = AssetAccess.from_record(await api.get(f"/api/v2/assets/{page.request.path_values['uid']}/"))
     records = page.record["results"]

@@ -12,23 +12,16 @@ from fieldgate.assets.schemas import TEAMS_PATH, team_path
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.permissions.sentences import isolate
-from fieldgate.web.page_views import (
-    FormErrors,
-    FormKey,
-    FormPreview,
-    FormResult,
-    Page,
-    PageForm,
-    PageView,
-    Redirect,
-    SubmittedForm,
-    Undo,
-)
+from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Page, Pages, Redirect, SubmittedForm, Undo
 from fieldgate.web.pages.sharing_forms import DRY_RUN
 from fieldgate.web.pages.sharing_people import asset_uid, username
 
+pages = Pages()
+
 MAX_LISTED = 100  # members or forms on the page of a team
 MAX_LISTED_GAINS = 50
+_FIELDS = {"name": "name", "description": "description"}
+_ADDED_FIELDS = {"user": "users", "users": "users", "detail": "users"}
 _SEPARATORS = re.compile(r"[\s,،;؛]+")
 
 
@@ -46,12 +39,14 @@ def _group_gains(records: Iterable[Mapping[str, Any]]) -> list[TeamGain]:
     return [TeamGain(*key, count) for key, count in counts.items()]
 
 
+@pages.show("team_list", "teams/list.html")
 async def load_team_list(_: Page, api: InternalAPI) -> dict[str, Any]:
     # Nothing is created without a name: 400, or 403 if only superusers create teams here.
     answer = await api.send("POST", TEAMS_PATH, json={"name": ""})
     return {"may_create": answer.status != HTTPStatus.FORBIDDEN}
 
 
+@pages.show("team_detail", "teams/detail.html")
 async def load_team(page: Page, api: InternalAPI) -> dict[str, Any]:
     form, path = page.form, team_path(page.record["uid"])
     added = form.values.get("added") if form is not None else None
@@ -75,11 +70,14 @@ def manages(page: Page, team: Mapping[str, Any]) -> bool:
     return page.caller.is_superuser or bool(team["role"] == "admin")
 
 
+@pages.show("member_list", "teams/members.html")
+@pages.show("team_asset_list", "teams/assets.html")
 async def load_part(page: Page, api: InternalAPI) -> dict[str, Any]:
     """The whole list of members, or of forms."""
     return {"team": await api.get(team_path(page.request.path_values["uid"]))}
 
 
+@pages.show("member_detail", "teams/member.html")
 async def load_member(page: Page, api: InternalAPI) -> dict[str, Any]:
     team = await api.get(team_path(page.request.path_values["uid"]))
     may_manage, is_own = manages(page, team), page.record["user__username"] == page.caller.username
@@ -91,6 +89,7 @@ async def load_member(page: Page, api: InternalAPI) -> dict[str, Any]:
     return values
 
 
+@pages.form("team_list", "create", _FIELDS)
 async def create_team(form: SubmittedForm, api: InternalAPI) -> FormResult:
     body = {"name": form.get("name"), "description": form.get("description")}
     team = await api.call("POST", TEAMS_PATH, json=body)
@@ -98,18 +97,21 @@ async def create_team(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(team_path(team["uid"]), message)
 
 
+@pages.form("team_detail", "change", _FIELDS)
 async def change_team(form: SubmittedForm, api: InternalAPI) -> FormResult:
     body = {"name": form.get("name"), "description": form.get("description")}
     await api.call("PATCH", _path(form), json=body)
     return Redirect(_path(form), Message("The team was changed."))
 
 
+@pages.form("team_detail", "delete")
 async def delete_team(form: SubmittedForm, api: InternalAPI) -> FormResult:
     team = await api.get(_path(form))
     await api.call("DELETE", _path(form))
     return Redirect(TEAMS_PATH, Message("The team {name} was deleted.", name=isolate(team["name"])))
 
 
+@pages.form("team_detail", "add", _ADDED_FIELDS, confirm_field="do")
 async def add_members(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Add people whose names were pasted; `do=add` after the preview."""
     names = [each for each in _SEPARATORS.split(form.get("users")) if each]
@@ -125,6 +127,7 @@ async def add_members(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(_path(form), message)
 
 
+@pages.form("member_detail", "role")
 async def set_role(form: SubmittedForm, api: InternalAPI) -> FormResult:
     role, name = form.get("role"), form.path_values["username"]
     await api.call("PATCH", form.path, json={"role": role})
@@ -134,6 +137,7 @@ async def set_role(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(form.path, done)
 
 
+@pages.form("member_detail", "remove")
 async def remove_member(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Remove somebody from a team, or leave it."""
     name, path = form.path_values["username"], _path(form)
@@ -148,22 +152,3 @@ async def remove_member(form: SubmittedForm, api: InternalAPI) -> FormResult:
 
 def _path(form: SubmittedForm) -> str:
     return team_path(form.path_values["uid"])
-
-
-PAGES: dict[str, PageView] = {
-    "team_list": PageView("teams/list.html", load_team_list),
-    "team_detail": PageView("teams/detail.html", load_team),
-    "member_list": PageView("teams/members.html", load_part),
-    "member_detail": PageView("teams/member.html", load_member),
-    "team_asset_list": PageView("teams/assets.html", load_part),
-}
-_FIELDS = {"name": "name", "description": "description"}
-_ADDED_FIELDS = {"user": "users", "users": "users", "detail": "users"}
-FORMS: dict[FormKey, PageForm] = {
-    ("team_list", "create"): PageForm(create_team, _FIELDS),
-    ("team_detail", "change"): PageForm(change_team, _FIELDS),
-    ("team_detail", "delete"): PageForm(delete_team),
-    ("team_detail", "add"): PageForm(add_members, _ADDED_FIELDS, confirm_field="do"),
-    ("member_detail", "role"): PageForm(set_role),
-    ("member_detail", "remove"): PageForm(remove_member),
-}

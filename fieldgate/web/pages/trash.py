@@ -8,13 +8,16 @@ from urllib.parse import quote
 from fieldgate.db import now
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.messages import Message
-from fieldgate.web.page_views import FormKey, FormResult, Page, PageForm, PageView, Redirect, SubmittedForm
+from fieldgate.web.page_views import FormResult, Page, Pages, Redirect, SubmittedForm
 from fieldgate.web.pages.form_preview import ASSETS_PATH, TYPE_LABELS, labels, shown_name
 from fieldgate.web.pages.sharing_people import username
+
+pages = Pages()
 
 TRASH_PATH = f"{ASSETS_PATH}deleted/"
 
 
+@pages.show("deleted_asset_list", "assets/deleted.html")
 async def load_trash(page: Page, _: InternalAPI) -> dict[str, Any]:
     return {
         "days_left": [_days_until(each["purge_at"]) for each in page.record["results"]],
@@ -30,11 +33,8 @@ def _days_until(time: str) -> int:
     return max(ceil((datetime.fromisoformat(time) - now()) / timedelta(days=1)), 0)
 
 
+@pages.form("deleted_asset_list", "restore")
 async def restore(form: SubmittedForm, api: InternalAPI) -> FormResult:
     path = f"{ASSETS_PATH}{quote(form.get('uid'), safe='')}/"
     asset = await api.call("POST", f"{path}undelete/")
     return Redirect(path, Message("“{name}” is restored.", name=shown_name(asset["name"])))
-
-
-PAGES: dict[str, PageView] = {"deleted_asset_list": PageView("assets/deleted.html", load_trash)}
-FORMS: dict[FormKey, PageForm] = {("deleted_asset_list", "restore"): PageForm(restore)}

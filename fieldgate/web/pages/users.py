@@ -8,23 +8,17 @@ from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.collation import collation_key
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage, translate
-from fieldgate.web.page_views import (
-    FormErrors,
-    FormKey,
-    FormPreview,
-    FormResult,
-    Page,
-    PageForm,
-    PageView,
-    Redirect,
-    SubmittedForm,
-    Undo,
-)
+from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Page, Pages, Redirect, SubmittedForm, Undo
 from fieldgate.web.pages.account import deletion_errors, send_revocation
 from fieldgate.web.pages.review import load_used_forms
 
+pages = Pages()
+pages.show("user_token_list", "accounts/own_list.html")
+pages.show("user_session_list", "accounts/own_list.html")
+
 MAX_SUGGESTED_USERS = 200
 MAX_COUNTRIES = 1000
+_FIELDS = {name: name for name in ("username", "first_name", "last_name", "is_superuser", "is_ifrc", "countries")}
 MAX_LISTED = 10  # tokens and sessions on the page of a user
 
 TYPE_LABELS: Mapping[str, Message] = {
@@ -37,6 +31,7 @@ TYPE_LABELS: Mapping[str, Message] = {
 OTHER_TYPES = Message("Other")
 
 
+@pages.show("user_detail", "accounts/user_detail.html")
 async def load_user(page: Page, api: InternalAPI) -> dict[str, Any]:
     record, form = page.record, page.form
     if "is_active" not in record:
@@ -56,6 +51,7 @@ async def load_user(page: Page, api: InternalAPI) -> dict[str, Any]:
     }
 
 
+@pages.show("user_list", "accounts/user_list.html")
 async def load_countries(page: Page, api: InternalAPI) -> dict[str, Any]:
     """A function that names countries by three-letter code, and all countries as options."""
     countries = await api.get("/api/v2/country/", {"limit": MAX_COUNTRIES})
@@ -72,6 +68,7 @@ def _count_by_label(types: Mapping[str, int], language: Language) -> list[tuple[
     return list(counts.items())
 
 
+@pages.form("user_list", "create", _FIELDS, is_once=True)
 async def create_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """The page shows the one-time link once."""
     body = {"username": form.get("username"), **_profile(form)}
@@ -89,24 +86,30 @@ def _profile(form: SubmittedForm) -> dict[str, Any]:
     }
 
 
+@pages.form("user_detail", "change", _FIELDS)
 async def change_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
     await api.call("PATCH", _path(form), json=_profile(form))
     return Redirect(_path(form), Message("The account of {name} was changed.", name=_username(form)))
 
 
+@pages.form("user_detail", "revoke")
 async def revoke_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return await send_revocation(form, api, f"{_path(form)}tokens/", _path(form))
 
 
+@pages.form("user_detail", "end-sessions")
 async def end_sessions(form: SubmittedForm, api: InternalAPI) -> FormResult:
     await api.call("DELETE", f"{_path(form)}sessions/")
     return Redirect(_path(form), Message("{name} is logged out in all browsers.", name=_username(form)))
 
 
+@pages.form("user_detail", "invite", is_once=True)
 async def invite_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return FormPreview({"invitation": await api.call("POST", f"{_path(form)}invitation/")})
 
 
+@pages.form("user_detail", "disable")
+@pages.form("user_detail", "enable")
 async def disable_or_enable_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return await set_active(form, api, _path(form))
 
@@ -124,6 +127,7 @@ async def set_active(form: SubmittedForm, api: InternalAPI, path: str) -> FormRe
     return Redirect(path, message, undo)
 
 
+@pages.form("user_detail", "transfer", {"to": "to"}, confirm_field="step")
 async def transfer_assets(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Show the counts first; `step` is confirm after that."""
     path, body = f"{_path(form)}transfer/", {"to": form.get("to")}
@@ -140,6 +144,7 @@ async def transfer_assets(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(_path(form), message)
 
 
+@pages.form("user_detail", "delete")
 async def delete_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
     if form.get("confirm").casefold() != _username(form).casefold():
         return FormErrors({"confirm": [translate(Message("This is not the username."), form.language)]})
@@ -155,23 +160,3 @@ def _username(form: SubmittedForm) -> str:
 
 def _path(form: SubmittedForm) -> str:
     return user_path(_username(form))
-
-
-_FIELDS = {name: name for name in ("username", "first_name", "last_name", "is_superuser", "is_ifrc", "countries")}
-PAGES: dict[str, PageView] = {
-    "user_list": PageView("accounts/user_list.html", load_countries),
-    "user_detail": PageView("accounts/user_detail.html", load_user),
-    "user_token_list": PageView("accounts/own_list.html"),
-    "user_session_list": PageView("accounts/own_list.html"),
-}
-FORMS: dict[FormKey, PageForm] = {
-    ("user_list", "create"): PageForm(create_user, _FIELDS, is_once=True),
-    ("user_detail", "invite"): PageForm(invite_user, is_once=True),
-    ("user_detail", "change"): PageForm(change_user, _FIELDS),
-    ("user_detail", "revoke"): PageForm(revoke_token),
-    ("user_detail", "end-sessions"): PageForm(end_sessions),
-    ("user_detail", "disable"): PageForm(disable_or_enable_user),
-    ("user_detail", "enable"): PageForm(disable_or_enable_user),
-    ("user_detail", "delete"): PageForm(delete_user),
-    ("user_detail", "transfer"): PageForm(transfer_assets, {"to": "to"}, confirm_field="step"),
-}

@@ -5,17 +5,10 @@ from typing import Any
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.pagination import PageRequest
-from fieldgate.web.page_views import (
-    FormKey,
-    FormResult,
-    Page,
-    PageForm,
-    PageView,
-    Redirect,
-    SubmittedForm,
-    Undo,
-)
+from fieldgate.web.page_views import FormResult, Page, Pages, Redirect, SubmittedForm, Undo
 from fieldgate.web.pages.form_preview import ASSETS_PATH, asset_facts, labels, load_questions
+
+pages = Pages()
 
 CHANGES_PER_PAGE = 50
 VERSIONS_TO_CHOOSE = 100
@@ -36,10 +29,12 @@ _CHANGES = {
 }
 
 
+@pages.show("version_list", "assets/versions.html")
 async def load_version_list(page: Page, api: InternalAPI) -> dict[str, Any]:
     return {**await _load_asset(page, api), "page_request": page.request.page}
 
 
+@pages.show("version_detail", "assets/version.html")
 async def load_version_detail(page: Page, api: InternalAPI) -> dict[str, Any]:
     facts = await _load_asset(page, api)
     version = page.record
@@ -51,6 +46,7 @@ async def load_version_detail(page: Page, api: InternalAPI) -> dict[str, Any]:
     }
 
 
+@pages.show("version_diff", "assets/diff.html")
 async def load_version_diff(page: Page, api: InternalAPI) -> dict[str, Any]:
     facts = await _load_asset(page, api)
     path = f"{facts['asset_path']}versions/"
@@ -74,6 +70,7 @@ async def load_version_diff(page: Page, api: InternalAPI) -> dict[str, Any]:
     }
 
 
+@pages.show("version_warnings", "assets/warnings.html")
 async def load_version_warnings(page: Page, api: InternalAPI) -> dict[str, Any]:
     facts = await _load_asset(page, api)
     version = await api.get(f"{facts['asset_path']}versions/{page.request.path_values['version']}/")
@@ -85,6 +82,7 @@ async def _load_asset(page: Page, api: InternalAPI) -> dict[str, Any]:
     return asset_facts(page, asset)
 
 
+@pages.form("version_detail", "restore")
 async def restore(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Undo restores the version that was current before."""
     asset_path = f"{ASSETS_PATH}{form.path_values['uid']}/"
@@ -99,12 +97,3 @@ async def restore(form: SubmittedForm, api: InternalAPI) -> FormResult:
     former = before["results"][0]["uid"]
     undo = Undo(translate(Message("Undo"), form.language), f"{asset_path}versions/{former}/", "restore")
     return Redirect(asset_path, message, undo)
-
-
-PAGES: dict[str, PageView] = {
-    "version_list": PageView("assets/versions.html", load_version_list),
-    "version_detail": PageView("assets/version.html", load_version_detail),
-    "version_diff": PageView("assets/diff.html", load_version_diff),
-    "version_warnings": PageView("assets/warnings.html", load_version_warnings),
-}
-FORMS: dict[FormKey, PageForm] = {("version_detail", "restore"): PageForm(restore)}
