@@ -7,13 +7,12 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from sqlalchemy import BigInteger, ColumnElement, Select, TextClause, bindparam, func, or_, select, type_coerce
+from sqlalchemy import BigInteger, ColumnElement, Select, TextClause, func, or_, select, type_coerce
 from sqlalchemy.engine import Connection
-from sqlalchemy.sql.dml import ReturningUpdate
 
 from fieldgate.accounts.tables import users
 from fieldgate.assets.tables import assets, files
-from fieldgate.db import Database, PreparedQuery, Timestamp, new_uid, now
+from fieldgate.db import ClockTime, Database, new_uid
 from fieldgate.identity import User
 from fieldgate.imports.tables import IS_PROCESSING, imports
 
@@ -28,7 +27,7 @@ class LostLease(Exception):
 
 
 class Job(msgspec.Struct, frozen=True):
-    """An import claimed by a worker, with its file. The first fields are as the drivers return them."""
+    """An import claimed by a worker, with its file. The first fields are columns."""
 
     id: int
     uid: str
@@ -67,13 +66,11 @@ class Job(msgspec.Struct, frozen=True):
 class ImportLeases:
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._users_in_turn = PreparedQuery(database, users_in_turn_query(database))
-        self._lease_oldest = PreparedQuery(database, _lease_oldest(database))
-        self._claimed = PreparedQuery(database, _claimed())
 
     async def claim(self, lease_for: timedelta) -> Job | None:
         """Lease the oldest free import of the user who used workers least, so that no user delays the others."""
-        user_ids = await self.users_in_turn()
+        async with self._database.read_transaction() as connection:
+            user_ids = (await connection.execute(self._users_in_turn())).scalars().all()
         if not user_ids:
             return None
         lease = secrets.token_hex(16)
@@ -95,89 +92,62 @@ class ImportLeases:
             if not (await connection.execute(renewal)).rowcount:
                 raise LostLease
 
-    async def users_in_turn(self) -> list[int]:
-        """Return users with imports to process, first the one whose imports took least time of workers lately."""
-        return [user_id for (user_id,) in await self._users_in_turn.all(**_clock())]
-
     def lease_next(
         self, user_ids: Iterable[int], lease: str, lease_for: timedelta, connection: Connection
     ) -> int | None:
         """Lease the oldest free import of the first user who has one. Return its id."""
+        clock = self._database.current_time
         for user_id in user_ids:
-            leased = self._lease_oldest.execute(
-                connection, of_user=user_id, new_lease=lease, microseconds=lease_for // _MICROSECOND, **_clock()
+            # Those that other workers are claiming are skipped.
+            oldest = (
+                select(imports.c.id)
+                .where(imports.c.user_id == user_id, *self._is_claimable())
+                .order_by(imports.c.id)
+                .limit(1)
+                .with_for_update(skip_locked=True)
             )
-            if leased:
-                return int(leased[0][0])
+            leased = (
+                imports.update()
+                .where(imports.c.id == oldest.scalar_subquery())
+                .values(lease=lease, lease_until=clock(lease_for), claimed_at=clock(), attempts=imports.c.attempts + 1)
+            )
+            import_id: int | None = connection.execute(leased.returning(imports.c.id)).scalar()
+            if import_id is not None:
+                return import_id
         return None
 
     async def load_claimed(self, import_id: int) -> Sequence[Any] | None:
-        """Load an import with its file. On SQLite this blocks the event loop, which is the worker's own."""
-        return await self._claimed.first(import_id=import_id)
-
-
-def users_in_turn_query(database: Database) -> Select[Any]:
-    first = (
-        select(imports.c.user_id, func.min(imports.c.id).label("id"))
-        .where(*_is_claimable(database))
-        .group_by(imports.c.user_id)
-        .subquery()
-    )
-    earlier, current_time = imports.alias(), _current_time(database)
-    begin, end = (type_coerce(earlier.c[name], BigInteger) for name in ("claimed_at", "finished_at"))
-    used = (
-        select(func.sum(func.coalesce(end, current_time) - begin))
-        .where(earlier.c.user_id == first.c.user_id, begin > current_time - COUNTED_TIME // _MICROSECOND)
-        .scalar_subquery()
-    )
-    return select(first.c.user_id).order_by(func.coalesce(used, 0), first.c.id).limit(MAX_CANDIDATE_USERS)
-
-
-def _lease_oldest(database: Database) -> ReturningUpdate[Any]:
-    """Lease the user's oldest free import, skipping those that other workers are claiming."""
-    oldest = (
-        select(imports.c.id)
-        .where(imports.c.user_id == bindparam("of_user"), *_is_claimable(database))
-        .order_by(imports.c.id)
-        .limit(1)
-        .with_for_update(skip_locked=True)
-    )
-    current_time = _current_time(database)
-    return (
-        imports.update()
-        .where(imports.c.id == oldest.scalar_subquery())
-        .values(
-            lease=bindparam("new_lease"),
-            lease_until=current_time + bindparam("microseconds", type_=BigInteger),
-            claimed_at=current_time,
-            attempts=imports.c.attempts + 1,
+        """Load an import with its file."""
+        own = [imports.c[name] for name in Job.__struct_fields__ if name in imports.c and name != "lease"]
+        query: Select[Any] = (
+            select(*own, users.c.username, users.c.uid, files.c.data, assets.c.name)
+            .join_from(imports, users, users.c.id == imports.c.user_id)
+            .join(files, files.c.id == imports.c.file_id)
+            .outerjoin(assets, assets.c.uid == imports.c.destination_uid)
+            .where(imports.c.id == import_id)
         )
-        .returning(imports.c.id)
-    )
+        async with self._database.read_transaction() as connection:
+            row: Sequence[Any] | None = (await connection.execute(query)).one_or_none()
+        return row
 
+    def _users_in_turn(self) -> Select[Any]:
+        """Users with imports to process, first the one whose imports took least time of workers lately."""
+        first = (
+            select(imports.c.user_id, func.min(imports.c.id).label("id"))
+            .where(*self._is_claimable())
+            .group_by(imports.c.user_id)
+            .subquery()
+        )
+        earlier, current_time = imports.alias(), type_coerce(ClockTime(), BigInteger)
+        begin, end = (type_coerce(earlier.c[name], BigInteger) for name in ("claimed_at", "finished_at"))
+        used = (
+            select(func.sum(func.coalesce(end, current_time) - begin))
+            .where(earlier.c.user_id == first.c.user_id, begin > current_time - COUNTED_TIME // _MICROSECOND)
+            .scalar_subquery()
+        )
+        return select(first.c.user_id).order_by(func.coalesce(used, 0), first.c.id).limit(MAX_CANDIDATE_USERS)
 
-def _claimed() -> Select[Any]:
-    own = [imports.c[name] for name in Job.__struct_fields__ if name in imports.c and name != "lease"]
-    return (
-        select(*own, users.c.username, users.c.uid, files.c.data, assets.c.name)
-        .join_from(imports, users, users.c.id == imports.c.user_id)
-        .join(files, files.c.id == imports.c.file_id)
-        .outerjoin(assets, assets.c.uid == imports.c.destination_uid)
-        .where(imports.c.id == bindparam("import_id"))
-    )
-
-
-def _is_claimable(database: Database) -> tuple[TextClause, ColumnElement[bool]]:
-    expired = type_coerce(imports.c.lease_until, BigInteger) < _current_time(database)
-    return IS_PROCESSING, or_(imports.c.lease_until.is_(None), expired)
-
-
-def _current_time(database: Database) -> ColumnElement[int]:
-    """The time as it is stored, on the clock that `Database.current_time` uses."""
-    if database.is_sqlite:
-        return bindparam("now", type_=BigInteger)
-    return type_coerce(database.current_time(), BigInteger)
-
-
-def _clock() -> dict[str, object]:
-    return {"now": Timestamp.pack(now())}
+    def _is_claimable(self) -> tuple[TextClause, ColumnElement[bool]]:
+        return IS_PROCESSING, or_(
+            imports.c.lease_until.is_(None), imports.c.lease_until < self._database.current_time()
+        )
