@@ -13,17 +13,9 @@ _BIASED_BYTES = bytes(range(_UNBIASED_LIMIT, 256))
 
 def new_uid(kind: str) -> str:
     """Return a new uid with 122 random bits. Kinds: `a` asset, `i` import, `p` assignment, `u` user, `v` version."""
-    return new_uids(kind, 1)[0]
-
-
-def new_uids(kind: str, count: int) -> list[str]:
-    """Return some new uids."""
-    length = UID_LENGTH - 1
-    letters = ""
-    while len(letters) < count * length:
-        needed = count * length - len(letters)
-        letters += secrets.token_bytes(needed + needed // 4 + 8).translate(_BYTE_TO_LETTER, _BIASED_BYTES).decode()
-    return [kind + letters[start : start + length] for start in range(0, count * length, length)]
+    # Of three times as many bytes as needed, a tenth is dropped: enough are left.
+    letters = secrets.token_bytes(3 * UID_LENGTH).translate(_BYTE_TO_LETTER, _BIASED_BYTES).decode()
+    return kind + letters[: UID_LENGTH - 1]
 
 
 def uid_from_int(kind: str, number: int) -> str:

@@ -52,7 +52,7 @@ from fieldgate.db import (
     in_bound_list,
     in_values,
     insert_rows_sync,
-    new_uids,
+    new_uid,
     now,
 )
 from fieldgate.db.log import LogEntry, log, write_log_sync
@@ -443,6 +443,7 @@ def _new_rows(changes: Iterable[PermissionChange], timestamp: int) -> list[Row]:
             end = None if is_denied else after.ends.get(permission)
             rows.append(
                 {
+                    "uid": new_uid("p"),
                     "asset_id": change.asset.id,
                     "user_id": change.user.id,
                     "permission": permission,
@@ -452,8 +453,6 @@ def _new_rows(changes: Iterable[PermissionChange], timestamp: int) -> list[Row]:
                     "expires_at": None if end is None else Timestamp.pack(end),
                 }
             )
-    for row, uid in zip(rows, new_uids("p", len(rows)), strict=True):
-        row["uid"] = uid
     return rows
 
 
