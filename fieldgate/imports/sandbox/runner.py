@@ -46,11 +46,7 @@ MAX_SOCKET_FOLDER_CHARS = 60  # systems allow about 100 characters, and the name
 SHORT_FOLDER = "/tmp"  # noqa: S108 -- a new folder with a random name is created in it
 
 # Modules that the fork server loads.
-PRELOADED_MODULES = [
-    "fieldgate.imports.sandbox.runner",
-    "fieldgate.imports.xlsform.content_importer",
-    "fieldgate.imports.sandbox.warm_up",
-]
+PRELOADED_MODULES = ["fieldgate.imports.sandbox.runner", "fieldgate.imports.xlsform.content_importer"]
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(PRELOADED_MODULES)
