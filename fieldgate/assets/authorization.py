@@ -314,6 +314,13 @@ def _to_scope(rows: Sequence[Sequence[Any]]) -> AssignmentScope:
     )
 
 
+def check_token(caller: Caller, uids: Iterable[str]) -> None:
+    """Refuse what a token that is limited to assets is not for: what is in a collection, and changes with it."""
+    limited_to = caller.limits.assets
+    if limited_to is not None and not limited_to.issuperset(uids):
+        raise Forbidden(Message("This token is not for all forms in the collection."))
+
+
 def authorize_scope(asset_id: int, uid: str, caller: Caller, scope: AssignmentScope) -> AuthorizedAsset:
     """Return an asset with what a caller may do with it. Raise `NotFound` if the caller cannot view it."""
     allowed = allowed_permissions(caller, scope)

@@ -19,7 +19,7 @@ from sqlalchemy.sql.selectable import FromClause
 
 from fieldgate.accounts.leaving import OwnedAsset
 from fieldgate.accounts.tables import users
-from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row
+from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, check_token
 from fieldgate.assets.sharing.ownership_invites import cancel_transfers
 from fieldgate.assets.sharing.team_assets import log_deleted_teams
 from fieldgate.assets.store import TOPIC, AssetStore, lock_assets, only_listed
@@ -75,7 +75,7 @@ class Trash:
             if asset is None:
                 raise asset_not_found()
             (await authorize_row(connection, asset, user)).require_delete()
-            _check_token(user, rows)
+            check_token(user, (row.uid for row in rows))
             kept = [row.uid for row in await connection.execute(_select_kept(user, asset.id))]
             await self._delete(connection, user, rows)
             return kept
@@ -94,7 +94,7 @@ class Trash:
             rows = await self._lock(connection, _is_restored(_has_uid([uid])))
             if not any(row.uid == uid and _may_restore(user, row) for row in rows):
                 raise NotFound(_NOT_IN_TRASH)
-            _check_token(user, rows)
+            check_token(user, (row.uid for row in rows))
             await self._restore(connection, user, rows)
 
     async def restore_many(self, user: User, uids: Collection[str] | None) -> int:
@@ -241,13 +241,6 @@ def _is_meant_or_inside(is_meant: IsMeant, *conditions: ColumnElement[bool]) -> 
 
 def _may_restore(user: User, row: Row[Any]) -> bool:
     return user.is_superuser or row.owner_id == user.id
-
-
-def _check_token(user: User, rows: Sequence[Row[Any]]) -> None:
-    """Refuse what a token that is limited to assets is not for: what goes, or comes back, with a collection."""
-    limited_to = user.limits.assets
-    if limited_to is not None and not all(row.uid in limited_to for row in rows):
-        raise Forbidden(Message("This token is not for all forms in the collection."))
 
 
 def _check_all_own(user: User, uids: Collection[str] | None, rows: Sequence[Row[Any]]) -> None:

@@ -155,6 +155,38 @@ async def test_a_token_for_a_collection_deletes_and_restores_no_other_assets(con
     assert (await context.request("owner", "GET", f"/api/v2/assets/{form}/")).status_code == 200
 
 
+async def test_a_token_for_a_collection_shares_no_other_assets(context: MatrixContext) -> None:
+    """What a collection is shared with, its forms are shared with, too."""
+    created = await context.request(
+        "owner", "POST", "/api/v2/assets/", json={"name": "WASH", "asset_type": "collection"}
+    )
+    collection = created.json()["uid"]
+    sharing = f"/api/v2/assets/{collection}/permission-assignments/"
+    empty = await limited(context, "owner", assets=frozenset({collection}))
+    body = {"user": context.callers["stranger"].username, "permission": "view_asset"}
+    assert (await context.service.request("POST", sharing, json=body, headers=empty)).status_code == 201
+    inside = await context.request("owner", "POST", "/api/v2/assets/", json={"name": "Visit", "parent": collection})
+    form = inside.json()["uid"]
+    batch = {"assets": [collection], "users": [body["user"]], "permissions": ["change_asset"]}
+    table = {"text": f"user,permission\n{body['user']},change_asset\n", "mode": "add"}
+    writes: list[tuple[str, str, Any]] = [
+        ("POST", sharing, {**body, "permission": "change_asset"}),
+        ("POST", f"{sharing}?dry_run=true", {**body, "permission": "change_asset"}),
+        ("POST", f"{sharing}bulk/", []),
+        ("PATCH", f"{sharing}bulk/", {"user": body["user"], "permissions": ["change_asset"]}),
+        ("DELETE", f"{sharing}bulk/", {"username": body["user"]}),
+        ("POST", f"{sharing}csv/", table),
+        ("POST", "/api/v2/permission-assignments/add/", batch),
+        ("POST", "/api/v2/permission-assignments/remove/", {**batch, "permissions": ["view_asset"]}),
+    ]
+    for method, path, sent in writes:
+        refused = await context.service.request(method, path, json=sent, headers=empty)
+        assert refused.status_code == 403, (method, path, refused.text)
+        assert refused.json()["detail"] == "This token is not for all forms in the collection."
+    both = await limited(context, "owner", assets=frozenset({collection, form}))
+    assert (await context.service.request("POST", sharing, json=writes[0][2], headers=both)).status_code == 201
+
+
 async def test_a_token_that_is_limited_to_networks(context: MatrixContext) -> None:
     here = await limited(context, "owner", networks=("127.0.0.0/8", "2001:db8::/32"))
     elsewhere = await limited(context, "owner", networks=("192.0.2.0/24",))

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.store import username_key
-from fieldgate.assets.authorization import Assignment, AuthorizedAsset, asset_not_found
+from fieldgate.assets.authorization import Assignment, AuthorizedAsset, asset_not_found, check_token
 from fieldgate.assets.sharing.grant_parsing import ErrorCollector, grantee_not_found_message
 from fieldgate.assets.sharing.grants import Action, AssetGrants, Grant, Grantee, PermissionChange, requested_cost
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
@@ -72,6 +72,8 @@ def apply_change(transaction: SharingTransaction, change: SharingChange) -> list
     loaded = transaction.load_many(change.uids, None if change.replaces_all_users else user_ids)
     by_user = _group_by_user(change, grantees)
     assets = _authorized(change, {asset.uid: asset for asset in loaded}, by_user)
+    if change.by.limits.assets is not None:
+        check_token(change.by, transaction.find_inside(asset.id for asset in assets))
     cost = sum(asset.cost for asset in assets) + len(assets) * requested_cost(change.grants)
     changes = transaction.run_by_cost(cost, _plan, change, assets, by_user)
     change.errors.raise_if_any()

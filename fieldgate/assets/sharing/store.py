@@ -182,6 +182,11 @@ class SharingTransaction:
                 ambiguous.add(name)
         return {key: team for key, team in found.items() if key not in ambiguous}
 
+    def find_inside(self, collection_ids: Iterable[int]) -> Sequence[str]:
+        """Return the uids of assets in collections, which pass permissions on to them."""
+        is_inside = in_values(self._database, assets.c.parent_id, list(collection_ids))
+        return self._connection.execute(select(assets.c.uid).where(is_inside, is_live())).scalars().all()
+
     def load(self, uid: str, user_ids: Collection[int] | None = None) -> AssetGrants:
         """Return an asset with all its assignments, or those of some users and the public. Raise `NotFound`."""
         found = self.load_many([uid], user_ids)
