@@ -82,6 +82,12 @@ class Caller(msgspec.Struct, frozen=True):
     credential: str = ""  # for the log: session, password, command, or the name of a token
     origin: Origin = Origin()
     limits: TokenLimits = NO_LIMITS
+    owner_id: int | None = None  # of a service account
+
+    @property
+    def quota_id(self) -> int | None:
+        """Whose quotas and slots a request uses: of a service account its owner's, or more accounts would get more."""
+        return self.id if self.owner_id is None else self.owner_id
 
     @property
     def is_anonymous(self) -> bool:
@@ -111,6 +117,10 @@ class User(Caller, frozen=True):
     """A caller who is logged in. A handler with a `User` parameter refuses anonymous callers."""
 
     id: int
+
+    @property
+    def quota_id(self) -> int:
+        return self.id if self.owner_id is None else self.owner_id
 
 
 NO_ORIGIN = Origin()

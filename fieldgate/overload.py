@@ -184,8 +184,8 @@ class Overload:
 
 
 def caller_key(caller: Caller, address: str) -> Hashable:
-    """Who holds a slot: the user, or the address of a caller without credentials."""
-    return network_of(address) if caller.id is None else caller.id
+    """Who holds a slot: a user with service accounts, or the address of a caller without credentials."""
+    return network_of(address) if caller.quota_id is None else caller.quota_id
 
 
 async def run_in_thread(work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:

@@ -131,6 +131,7 @@ class AccountStore:
                 tokens.c.scopes,
                 tokens.c.assets,
                 tokens.c.networks,
+                users.c.owner_id,
             )
             .join_from(tokens, users)
             .where(
@@ -435,6 +436,7 @@ class AccountStore:
             scopes,
             assets,
             networks,
+            owner_id,
         ) = row
         is_session = issued_by == IssuedBy.SESSION.value
         user = User(
@@ -447,6 +449,7 @@ class AccountStore:
             uid=uid,
             credential=AuthMethod.SESSION.value if is_session else name or prefix,
             limits=_limits(scopes, assets, networks),
+            owner_id=owner_id,
         )
         return TokenHolder(
             user,

@@ -110,7 +110,7 @@ class AssetWriter:
             new = await self._from_content(user, body, uid)
             await self._insert(user, msgspec.structs.replace(new, **given), parent_uid, body.file)
             return WrittenAsset(uid, new.warnings)
-        async with self._clone_slots.slot(user.id):
+        async with self._clone_slots.slot(user.quota_id):
             new = await self._clone(user, body, uid)
             await self._insert(user, msgspec.structs.replace(new, **given), parent_uid)
         return WrittenAsset(uid)

@@ -310,8 +310,8 @@ class Endpoint:
         if request.method not in _SAFE_METHODS:
             await self._read_body(operation, context, request)
             await self._check_credentials_again(request)
-        if operation.writes and request.caller.id is not None:
-            async with self._app_context.overload.writes.slot(request.caller.id):
+        if operation.writes and request.caller.quota_id is not None:
+            async with self._app_context.overload.writes.slot(request.caller.quota_id):
                 result = await self._call_handler(operation, context)
         else:
             result = await self._call_handler(operation, context)
@@ -385,14 +385,14 @@ class Endpoint:
             request.unpaid_rate_cost += cost * (1 - CONDITIONAL_SHARE)
             cost *= CONDITIONAL_SHARE
         request.rate_headers = self._app_context.rate_limiter.admit(
-            request.caller.id, request.client.address, request.method, cost
+            request.caller.quota_id, request.client.address, request.method, cost
         )
 
     def _count_rest(self, request: Request) -> None:
         """Count the rest of a conditional request: its response is not 304, or has to be made to know that."""
         if request.unpaid_rate_cost:
             self._app_context.rate_limiter.charge(
-                request.caller.id, request.client.address, request.method, request.unpaid_rate_cost
+                request.caller.quota_id, request.client.address, request.method, request.unpaid_rate_cost
             )
             request.unpaid_rate_cost = 0.0
 

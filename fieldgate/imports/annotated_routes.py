@@ -13,7 +13,7 @@ from fieldgate.http.response.attachment import attachment
 from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response, in_chunks
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.identity import Caller, Scope
+from fieldgate.identity import Caller, Scope, User
 from fieldgate.imports.messages import localize_messages
 from fieldgate.imports.routes import TAG, import_not_found
 from fieldgate.imports.sandbox import runner
@@ -64,13 +64,13 @@ async def import_annotated_workbook(
     uid: str, caller: Caller, language: Language, store: ImportStore, sandbox: RequestSandbox
 ) -> Response:
     row = None if caller.id is None else await store.get_for_user(caller.id, uid)
-    if row is None or caller.id is None:
+    if row is None or not isinstance(caller, User):
         raise import_not_found(uid)
     comments = issue_comments(localize_messages(language, msgspec.json.decode(row.messages)), language)
     if not comments:
         raise NotFound(NOTHING_TO_MARK)
     try:
-        async with sandbox.slot(caller.id):
+        async with sandbox.slot(caller.quota_id):
             data = await store.get_file_for_user(caller.id, uid)  # as late as this, so that few are in memory
             if data is None:  # deleted meanwhile
                 raise import_not_found(uid)

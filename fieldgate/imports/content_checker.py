@@ -73,7 +73,7 @@ class SandboxContentChecker:
         if content.is_workbook:
             check_is_workbook(content.data, "file")
         try:
-            async with self._sandbox.slot(user.id, len(content.data)):
+            async with self._sandbox.slot(user.quota_id, len(content.data)):
                 form = await self._parse(content)
         except FormRejected as rejection:
             raise ContentRejected(rejection) from None

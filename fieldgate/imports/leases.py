@@ -131,18 +131,28 @@ class ImportLeases:
         return row
 
     def _users_in_turn(self) -> Select[Any]:
-        """Users with imports to process, first the one whose imports took least time of workers lately."""
+        """Users with imports to process, first the one whose imports took least time of workers lately.
+
+        Service accounts count with their owner.
+        """
+        owner_id = func.coalesce(users.c.owner_id, users.c.id).label("owner_id")
         first = (
-            select(imports.c.user_id, func.min(imports.c.id).label("id"))
+            select(imports.c.user_id, owner_id, func.min(imports.c.id).label("id"))
+            .join_from(imports, users, users.c.id == imports.c.user_id)
             .where(*self._is_claimable())
-            .group_by(imports.c.user_id)
+            .group_by(imports.c.user_id, owner_id)
             .subquery()
         )
+        account = users.alias()
+        is_theirs = or_(account.c.id == first.c.owner_id, account.c.owner_id == first.c.owner_id)
         earlier, current_time = imports.alias(), type_coerce(ClockTime(), BigInteger)
         begin, end = (type_coerce(earlier.c[name], BigInteger) for name in ("claimed_at", "finished_at"))
         used = (
             select(func.sum(func.coalesce(end, current_time) - begin))
-            .where(earlier.c.user_id == first.c.user_id, begin > current_time - COUNTED_TIME // _MICROSECOND)
+            .where(
+                earlier.c.user_id.in_(select(account.c.id).where(is_theirs).correlate(first)),
+                begin > current_time - COUNTED_TIME // _MICROSECOND,
+            )
             .scalar_subquery()
         )
         return select(first.c.user_id).order_by(func.coalesce(used, 0), first.c.id).limit(MAX_CANDIDATE_USERS)

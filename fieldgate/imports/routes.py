@@ -108,7 +108,7 @@ async def import_creation(
         owner_id = await _check_destination(user, destination_field(body), options.destination_uid, authorizer)
         await quota.check(owner_id, 0 if new_import is None else new_import.file.size)
     if new_import is None:
-        file = await fetcher.fetch(body.url, settings.max_upload, user.id)
+        file = await fetcher.fetch(body.url, settings.max_upload, user.quota_id)
         new_import = parse_upload(body, settings.max_upload, file)
     return _accepted_response(await store.create(user.id, new_import, key))
 

@@ -114,8 +114,9 @@ class ImportStore:
         return str(uid)
 
     async def is_queue_full(self, user_id: int, most: int) -> bool:
-        """Whether a user has this many unfinished imports."""
-        waiting = select(imports.c.id).where(imports.c.user_id == user_id, imports.c.status == PROCESSING)
+        """Whether a user has this many unfinished imports, with service accounts."""
+        is_theirs = imports.c.user_id.in_(with_service_accounts(user_id))
+        waiting = select(imports.c.id).where(is_theirs, imports.c.status == PROCESSING)
         async with self._database.read_transaction() as connection:
             return len((await connection.execute(waiting.limit(most))).all()) == most
 

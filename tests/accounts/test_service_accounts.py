@@ -18,7 +18,9 @@ from fieldgate.accounts.tables import team_members, tokens, users
 from fieldgate.accounts.user_changes import UserEditor
 from fieldgate.db.log import log
 from fieldgate.errors import Conflict, Unauthorized
-from fieldgate.identity import OPERATOR, User
+from fieldgate.identity import OPERATOR, AuthMethod, User
+from fieldgate.overload import caller_key
+from fieldgate.settings import LOOPBACK, RateQuota
 from tests.access.permission_world import PermissionWorld, WorldUser
 from tests.conftest import FAST_HASHER, PASSWORD, Service, StartService
 from tests.databases import wait_for_locks
@@ -158,6 +160,26 @@ async def test_limit_of_accounts(owners: Owners) -> None:
     answer = await owners.send(owners.amina, "POST", PATH, {"username": NAME})
     assert (answer.status_code, "50" in answer.json()["detail"]) == (409, True)
     await owners.create(owners.omar)
+
+
+async def test_accounts_share_quotas_and_slots_with_their_owner(start: StartService) -> None:
+    """Otherwise a user could have 50 times as much."""
+    rates = {"read_rate": RateQuota(6, 3600), "write_rate": RateQuota(100, 3600)}
+    async with start(trusted_proxies=LOOPBACK, **rates) as service:
+        owners = Owners(service)
+        await owners.set_up()
+        await owners.create(owners.amina)
+        bot = await owners.create_token(owners.amina)
+        callers = (bot, owners.amina.headers, owners.omar.headers)
+        statuses = [
+            (await service.get("/me/", headers={**each, "X-Forwarded-For": "203.0.113.7"})).status_code
+            for each in callers
+            for _ in range(4)
+        ]
+        assert statuses == [200] * 6 + [429] * 2 + [200] * 4
+        found = await service.store.find_token_holder(bot["Authorization"].split()[1], AuthMethod.TOKEN)
+        assert found is not None
+        assert caller_key(found.user, "") == owners.amina.id
 
 
 async def test_tokens_change_nothing(owners: Owners) -> None:

@@ -75,6 +75,25 @@ async def test_oldest_first_and_fair_between_users(database: Database, store: Im
     assert [uid for uid in order if uid != single] == hundreds
 
 
+async def test_service_accounts_take_the_turns_of_their_owner(database: Database, store: ImportStore) -> None:
+    owner, other = await create_user(database, "owner"), await create_user(database, "other")
+    accounts = AccountStore(database, DataVersions(database))
+    bots = [await accounts.create_user(NewUser(username=f"bot{n}", owner_id=owner)) for n in range(4)]
+    await create_import(store, owner)
+    for bot in bots:
+        await create_import(store, bot)
+    await create_import(store, other)
+    order = []
+    while (job := await store.leases.claim(LEASE)) is not None:
+        order.append(job.user_id)
+        await finish(database, store, job)
+    assert order.index(other) <= 1, "one file does not wait for those of each account"
+    assert await store.is_queue_full(bots[0], 1) is False
+    for bot in bots:
+        await create_import(store, bot)
+    assert [await store.is_queue_full(each, 4) for each in (owner, *bots, other)] == [True] * 5 + [False]
+
+
 @pytest.mark.parametrize("is_finished", [True, False])
 async def test_users_take_turns_by_the_time_that_their_imports_took(
     database: Database, store: ImportStore, is_finished: bool

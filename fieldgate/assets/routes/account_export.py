@@ -45,7 +45,7 @@ class AccountExporter:
 
     async def stream(self, user: User) -> AsyncGenerator[bytes, None]:
         """Yield the file in chunks. The slot is taken until the last one was sent."""
-        async with self._slots.slot(user.id):
+        async with self._slots.slot(user.quota_id):
             with tempfile.SpooledTemporaryFile(MAX_BYTES_IN_MEMORY) as file:
                 with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
                     await self._write(archive, user)
@@ -65,7 +65,7 @@ class AccountExporter:
         for asset_id, uid, name, asset_type in forms:
             path = " ".join(filter(None, ("forms/" + safe_name(name), uid)))  # the uid makes it unique
             try:
-                workbook = await self._files.load_newest(asset_id, asset_type, XLS_SUFFIX, user.id)
+                workbook = await self._files.load_newest(asset_id, asset_type, XLS_SUFFIX, user.quota_id)
             except NotFound:  # it does not fit into a workbook
                 content = await self._files.load_content(asset_id)
                 await run_in_thread(archive.writestr, f"{path}.json", msgspec.json.encode(content))
