@@ -11,7 +11,7 @@ UV := $(BIN)/uv pip
 AUDIT := .venv-audit
 RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
-TWO_PROCESSES := --numprocesses 2 --dist loadfile
+TWO_PROCESSES := --numprocesses 2 --dist worksteal
 
 # Containers often set it. Then each of the many processes of the tests would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
