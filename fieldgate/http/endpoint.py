@@ -355,7 +355,7 @@ class Endpoint:
             limiter.check_credentials(address, credentials)
         try:
             caller = await authenticate(headers, address, self._app_context.authenticator)
-        except Unauthorized:
+        except (Unauthorized, Forbidden):  # not valid, or not from this address
             limiter.record_credentials(address, credentials, is_valid=False)
             raise
         if not caller.is_anonymous:

@@ -9,8 +9,10 @@ import httpx
 import pytest
 from fieldgate_client import Client
 
+from fieldgate.accounts.store import IssuedBy
 from fieldgate.http.request.request_body import IncomingBody
 from fieldgate.i18n.languages import Language
+from fieldgate.identity import TokenLimits
 from fieldgate.settings import LOOPBACK, RateQuota
 from tests.conftest import Service, StartService
 from tests.processes import ServerProcess
@@ -123,6 +125,21 @@ async def test_invalid_credentials_are_refused_before_they_are_looked_up(
 
         monkeypatch.setattr(service.store.__class__, "find_token_holder", refuse)
         assert (await service.get(PERMISSIONS, headers=bad)).status_code == 429
+
+
+async def test_a_token_that_is_not_for_the_address_counts_as_a_wrong_one(start: StartService) -> None:
+    async with low_limits(start) as service:
+        await service.create_token(username="amina")
+        amina = await service.store.find_any("amina")
+        assert amina is not None
+        limits = TokenLimits(networks=("203.0.113.8/32",))
+        created = await service.store.create_token(amina.id, IssuedBy.COMMAND, None, limits=limits)
+        authorization = f"Token {created.value}"
+        assert await send_many(service, 15, from_address("203.0.113.7", Authorization=authorization)) == {
+            403: 10,
+            429: 5,
+        }
+        assert await send_many(service, 3, from_address("203.0.113.8", Authorization=authorization)) == {200: 3}
 
 
 async def test_default_limits_do_not_apply_to_this_machine(start: StartService) -> None:
