@@ -71,6 +71,14 @@ async def test_every_operation_is_allowed_with_its_scope(context: MatrixContext)
         assert answer.is_success == expected, (operation.name, answer.text)
 
 
+async def test_the_scope_of_the_account_shows_no_forms(context: MatrixContext) -> None:
+    headers = await limited(context, "owner", scopes=frozenset({"account"}))
+    for path in ("/api/v2/account/export/", "/api/v2/assets/", context.shared_asset(PRIVATE).path):
+        assert (await context.service.get(path, headers=headers)).status_code == 403
+    everything = await limited(context, "owner")
+    assert (await context.service.get("/api/v2/account/export/", headers=everything)).status_code == 200
+
+
 async def test_a_token_that_is_limited_to_assets(context: MatrixContext) -> None:
     """Everything about another asset is refused, and what the token is for is the same as without a limit."""
     own, other = context.shared_asset(PRIVATE), context.shared_asset(PUBLIC)
