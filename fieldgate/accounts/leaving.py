@@ -1,8 +1,8 @@
 """Delete an account for good: by its user, a superuser, or the operator.
 
 Tokens, sessions, assignments and imports go with the row of the user. Assets do not: the deletion is refused while the
-user owns some outside the trash, or is the only admin of a team with other members. The name is never given to somebody
-else. The log keeps the uid, not the name.
+user or a service account of the user owns some outside the trash, or the user is the only admin of a team with other
+members. The name is never given to somebody else. The log keeps the uid, not the name.
 """
 
 from collections.abc import Collection, Sequence
@@ -38,7 +38,8 @@ class OwnedAssetsError(msgspec.Struct, frozen=True):
 
     detail: Annotated[str, Meta(description="Why the account was not deleted.")]
     assets: Annotated[
-        list[OwnedAsset], Meta(description=f"Assets that the user owns outside the trash, at most {MAX_LISTED}.")
+        list[OwnedAsset],
+        Meta(description=f"Assets of the user and of service accounts outside the trash, at most {MAX_LISTED}."),
     ] = []
     teams: Annotated[
         list[TeamName], Meta(description=f"Teams with other members that have no other admin, at most {MAX_LISTED}.")
@@ -49,8 +50,10 @@ class OwnsAssets(Conflict):
     def __init__(self, owned: Sequence[OwnedAsset]) -> None:
         super().__init__(
             PluralMessage(
-                "{count} form or collection belongs to this account. Transfer or delete it first.",
-                "{count} forms and collections belong to this account. Transfer or delete them first.",
+                "{count} form or collection belongs to this account or its service accounts. Transfer or delete it "
+                "first.",
+                "{count} forms and collections belong to this account or its service accounts. Transfer or delete them "
+                "first.",
                 len(owned),
             )
         )
@@ -81,10 +84,10 @@ class AssetKeeper(Protocol):
     topic: str  # of the data version
 
     async def lock_owned(self, connection: AsyncConnection, owner_id: int) -> None:
-        """Lock all assets of an owner. Assets are locked before users."""
+        """Lock all assets of an owner and the owner's service accounts. Assets are locked before users."""
 
     async def list_owned(self, connection: AsyncConnection, owner_id: int) -> Sequence[OwnedAsset]:
-        """Return what an owner has outside the trash, sorted by name."""
+        """Return what an owner and the owner's service accounts have outside the trash, sorted by name."""
 
     async def purge_trash_of(self, connection: AsyncConnection, by: Caller, owner_id: int) -> None:
         """Delete the assets in the trash of an owner for good. The caller bumps the data version."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, and_, select, union
+from sqlalchemy import ColumnElement, Row, Select, and_, or_, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.selectable import FromClause
 
@@ -152,12 +152,12 @@ class Trash:
     # The next methods are for a transaction that deletes the account of the owner.
 
     async def lock_owned(self, connection: AsyncConnection, owner_id: int) -> None:
-        """Lock all assets of an owner."""
-        await connection.run_sync(lock_assets, self._database, assets.c.owner_id == owner_id)
+        """Lock all assets of an owner and the owner's service accounts."""
+        await connection.run_sync(lock_assets, self._database, _is_owned_by(owner_id))
 
     async def list_owned(self, connection: AsyncConnection, owner_id: int) -> list[OwnedAsset]:
-        """Return what an owner has outside the trash, sorted by name."""
-        is_owned = and_(assets.c.owner_id == owner_id, is_live())
+        """Return what an owner and the owner's service accounts have outside the trash, sorted by name."""
+        is_owned = and_(_is_owned_by(owner_id), is_live())
         query = select(assets.c.uid, assets.c.name).where(is_owned).order_by(assets.c.name_key, assets.c.id)
         return [OwnedAsset(row.uid, row.name) for row in await connection.execute(query)]
 
@@ -208,6 +208,12 @@ class Trash:
 
     def _is_one_of(self, rows: Sequence[Row[Any]]) -> ColumnElement[bool]:
         return in_values(self._database, assets.c.id, [row.id for row in rows])
+
+
+def _is_owned_by(owner_id: int) -> ColumnElement[bool]:
+    """Whether an asset is of an owner, or of a service account, which nobody can use when its owner is deleted."""
+    is_theirs = or_(users.c.id == owner_id, users.c.owner_id == owner_id)
+    return assets.c.owner_id.in_(select(users.c.id).where(is_theirs))
 
 
 def _has_uid(uids: Collection[str]) -> IsMeant:

@@ -162,7 +162,7 @@ async def test_owned_assets_stand_in_the_way(scene: LeavingWorld) -> None:
         assert answer.status_code == 409
         assert answer.json()["assets"] == [{"uid": owned[0].uid, "name": "survey 1"}]
         assert answer.json()["detail"] == (
-            "1 form or collection belongs to this account. Transfer or delete it first."
+            "1 form or collection belongs to this account or its service accounts. Transfer or delete it first."
         )  # fmt: skip
     assert len(await scene.rows(assets)) == 3, "the trash stays, too"
     for _ in range(MAX_LISTED):

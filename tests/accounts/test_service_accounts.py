@@ -296,6 +296,20 @@ async def test_owner_leaves(owners: Owners) -> None:
     assert (await owners.send(owners.root, "DELETE", f"/api/v2/users/{NAME}/")).status_code == 204
 
 
+async def test_owner_leaves_no_forms_behind(owners: Owners) -> None:
+    """Nobody could manage them any more, but a superuser."""
+    await owners.create(owners.amina)
+    bot = await owners.create_token(owners.amina)
+    created = await owners.service.request("POST", "/api/v2/assets/", json={"name": "Visit"}, headers=bot)
+    uid = (await owners.send(owners.amina, "GET", "/me/")).json()["uid"]
+    refused = await owners.send(owners.amina, "DELETE", "/me/", {"confirm": uid})
+    assert (refused.status_code, refused.json()["assets"]) == (409, [{"uid": created.json()["uid"], "name": "Visit"}])
+    assert await owners.works(bot)
+    deleted = await owners.service.request("DELETE", f"/api/v2/assets/{created.json()['uid']}/", headers=bot)
+    assert deleted.status_code == 204
+    assert (await owners.send(owners.amina, "DELETE", "/me/", {"confirm": uid})).status_code == 204
+
+
 @pytest.mark.parametrize("how", ["deleted", "emptied"])
 async def test_team_is_deleted(owners: Owners, how: str) -> None:
     await owners.create(owners.omar, team=owners.team.uid)

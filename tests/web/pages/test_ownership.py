@@ -107,7 +107,7 @@ async def test_account_page_deletes_the_account(start: StartService) -> None:
         assert (wrong.status_code, "This is not the uid of your account." in wrong.text) == (400, True)
         owner = await amina.submit(ACCOUNT, "delete", {"confirm": row.uid})
         assert owner.status_code == 400
-        assert "1 form or collection belongs to this account." in visible_text(owner.text)
+        assert "1 form or collection belongs to this account or its service accounts." in visible_text(owner.text)
         assert f'<a href="{path}"><bdi>Household survey</bdi></a>' in owner.text
         await amina.submit_and_follow(path, "delete", {"confirm": "yes"})
         left = await amina.submit_and_follow(ACCOUNT, "delete", {"confirm": row.uid})
