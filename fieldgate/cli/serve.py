@@ -30,10 +30,10 @@ from fieldgate.cli.common import data_option, in_use, load_settings, open_databa
 from fieldgate.cli.events import create_demo_events
 from fieldgate.cli.migrate import rebuild_events
 from fieldgate.db import DataVersions, now, sqlite_file
-from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.metrics_folder import create_metrics_folder
 from fieldgate.runtime.child_processes import GRACE_PERIOD_SECONDS, PARENT_PID_VARIABLE, RestartBackoff
+from fieldgate.runtime.client_networks import is_in_networks
 from fieldgate.runtime.process_limits import fitting_connections, limit_arenas, raise_file_limit
 from fieldgate.runtime.temporary_folder import own_temporary_folder
 from fieldgate.settings import LOOPBACK, PREFIX, Settings

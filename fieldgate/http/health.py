@@ -13,13 +13,13 @@ from fieldgate.errors import Forbidden, ServiceUnavailable
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link
 from fieldgate.http.operations import Operation, ResponseKind, Routes
-from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.http.response.responses import NO_STORE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Scope
 from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.overload import SharedCall
+from fieldgate.runtime.client_networks import is_in_networks
 from fieldgate.settings import LOOPBACK, Network, Settings
 
 METRICS_CHECK_SECONDS = 3  # Prometheus waits for ten
@@ -130,7 +130,7 @@ def _health(status: str, context: HandlerContext, settings: Settings) -> Health:
     return Health(status, __version__ if is_told else "")
 
 
-def _comes_from(networks: Iterable[Network], context: HandlerContext, settings: Settings) -> bool:
+def _comes_from(networks: tuple[Network, ...], context: HandlerContext, settings: Settings) -> bool:
     """Whether the client is in a network. Behind an untrusted proxy on this machine, every client seems to be local."""
     client = context.client
     is_relayed = b"x-forwarded-for" in context.headers or b"forwarded" in context.headers
@@ -159,7 +159,9 @@ async def metrics(
 def index_operation(operations: Iterable[Operation]) -> Operation:
     """The operation that lists the endpoints below `/api/v2/` by name."""
     endpoints = {
-        _index_name(operation.route.path): Link(operation.route.path)
+        re.sub(r"[^a-z0-9_]+", "-", operation.route.path.removeprefix(INDEX_PATH).strip("/")): Link(
+            operation.route.path
+        )
         for operation in sorted(operations, key=lambda each: each.route.path)
         if operation.response.kind is ResponseKind.LIST
         and operation.route.path.startswith(INDEX_PATH)
@@ -177,10 +179,6 @@ def index_operation(operations: Iterable[Operation]) -> Operation:
         return endpoints
 
     return endpoint_index
-
-
-def _index_name(path: str) -> str:
-    return re.sub(r"[^a-z0-9_]+", "-", path.removeprefix(INDEX_PATH).strip("/"))
 
 
 def _json_response(record: object) -> Response:

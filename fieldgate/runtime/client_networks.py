@@ -5,14 +5,17 @@ from functools import lru_cache
 
 
 @lru_cache(maxsize=8192)
-def is_in_networks(address: str, networks: tuple[str, ...]) -> bool:
-    """Whether an address is in one of these networks, in CIDR notation. An unknown address is in none."""
+def is_in_networks(address: str, networks: tuple[object, ...]) -> bool:
+    """Whether an address is in one of these networks: in CIDR notation, or parsed. An unknown address is in none.
+
+    IPv4-mapped IPv6 counts as IPv4.
+    """
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return False
     parsed = getattr(parsed, "ipv4_mapped", None) or parsed
-    return any(parsed in ipaddress.ip_network(network) for network in networks)
+    return any(parsed in ipaddress.ip_network(str(network)) for network in networks)
 
 
 @lru_cache(maxsize=8192)

@@ -20,14 +20,10 @@ import msgspec
 
 from fieldgate.errors import BadRequest
 from fieldgate.i18n.messages import Message
-from fieldgate.settings import PREFIX, Network, Settings
+from fieldgate.runtime.client_networks import is_in_networks
+from fieldgate.settings import PREFIX, Settings
 
-FORWARDED_HEADERS = (
-    b"x-forwarded-proto",
-    b"x-forwarded-host",
-    b"x-forwarded-port",
-    b"x-forwarded-prefix",
-)
+FORWARDED_HEADERS = (b"x-forwarded-proto", b"x-forwarded-host", b"x-forwarded-port", b"x-forwarded-prefix")
 
 FQDN_TIMEOUT_SECONDS = 1.0
 MAX_HOST_CHARS = 300  # of a host or prefix; a DNS name has at most 253
@@ -132,16 +128,6 @@ def default_hosts(settings: Settings) -> tuple[str, ...]:
         names.update(_local_hostnames())
         names.update(_bracket_ipv6(address) for address in _local_addresses())
     return tuple(sorted(names - _WILDCARD_ADDRESSES - {"[::]"}))
-
-
-def is_in_networks(address: str, networks: Iterable[Network]) -> bool:
-    """Whether an address is in one of the networks; IPv4-mapped IPv6 counts as IPv4."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    parsed = getattr(parsed, "ipv4_mapped", None) or parsed
-    return any(parsed.version == network.version and parsed in network for network in networks)
 
 
 def _local_hostnames() -> set[str]:

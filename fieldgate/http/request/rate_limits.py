@@ -20,9 +20,8 @@ from typing import Protocol
 
 from fieldgate.cache import BoundedCache
 from fieldgate.errors import Header, TooManyRequests
-from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.i18n.messages import PluralMessage
-from fieldgate.runtime.client_networks import network_of
+from fieldgate.runtime.client_networks import is_in_networks, network_of
 from fieldgate.settings import RateQuota, Settings
 
 READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from fieldgate.errors import BadRequest
-from fieldgate.http.request.hosts import HostPolicy, default_hosts, is_in_networks
+from fieldgate.http.request.hosts import HostPolicy, default_hosts
+from fieldgate.runtime.client_networks import is_in_networks
 from fieldgate.settings import Settings
 from tests.conftest import StartService
 
