@@ -1,7 +1,6 @@
 """Store the result of an import: assets, messages and final status, in one transaction."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -59,19 +58,19 @@ class ResultWriter:
 
     async def complete(self, job: Job, parsed: Form | Library) -> None:
         """Create or replace assets and finish the import; fail it if the destination does not allow that."""
-        if isinstance(parsed, Form) and job.destination_uid is None and not job.asks_if_exists:
-            await self._database.write(partial(self._write_new, job, parsed))
-            return
         try:
             async with self._database.transaction() as connection:
                 if isinstance(parsed, Library):
                     written = {"created": [await self._create_collection(connection, job, parsed)]}
                 elif job.destination_uid is None:
-                    await self._check_is_new(connection, job, parsed)
+                    if job.asks_if_exists:
+                        await self._check_is_new(connection, job, parsed)
                     written = {"created": [await connection.run_sync(self._create_asset, job, parsed)]}
                 else:
                     written = {"updated": [await self._replace_asset(connection, job, parsed)]}
-                await connection.run_sync(self._finish, job, parsed, written)
+                messages = {"updated": [], **written, **_serialize_warnings(parsed.warnings)}
+                excerpts = _serialize_excerpts(parsed.excerpts)
+                await connection.run_sync(self._store.finish, job, COMPLETE, messages, ASSETS, excerpts=excerpts)
         except FormRejected as rejection:
             await self.fail(job, rejection)
 
@@ -88,15 +87,6 @@ class ResultWriter:
         await self._database.write(
             lambda connection: self._store.finish(connection, job, ERROR, messages, excerpts=excerpts)
         )
-
-    def _write_new(self, job: Job, form: Form, connection: Connection) -> None:
-        """Create an asset, as most imports do."""
-        self._finish(connection, job, form, {"created": [self._create_asset(connection, job, form)]})
-
-    def _finish(self, connection: Connection, job: Job, parsed: Form | Library, written: dict[str, Any]) -> None:
-        messages = {"updated": [], **written, **_serialize_warnings(parsed.warnings)}
-        excerpts = _serialize_excerpts(parsed.excerpts)
-        self._store.finish(connection, job, COMPLETE, messages, ASSETS, excerpts=excerpts)
 
     def _create_asset(self, connection: Connection, job: Job, form: Form) -> dict[str, Any]:
         library_type = "block" if len(form.content["survey"]) > 1 else "question"
