@@ -5,10 +5,11 @@ The first one starts the fork server of the sandbox. It ends with this process.
 
 import asyncio
 import logging
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from multiprocessing.process import BaseProcess
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
 from fieldgate.errors import Problem, ServiceUnavailable
 from fieldgate.i18n.messages import Message
@@ -35,7 +36,7 @@ class RequestSandbox:
         self._limits = limits
         self._slots = Slots(MAX_SANDBOX_PROCESSES, 1, max_waiting_per_caller=MAX_WAITING_PER_USER, refusal=TOO_BUSY)
         self._large_slots = Slots(1, 1, max_waiting_per_caller=MAX_WAITING_PER_USER, refusal=TOO_BUSY)
-        self._runs: set[_SandboxRun[Any]] = set()
+        self._cancels: set[Callable[[], None]] = set()  # of the calls that run
         self._is_closed = False
 
     @asynccontextmanager
@@ -51,13 +52,25 @@ class RequestSandbox:
         """
         if self._is_closed:
             raise ServiceUnavailable(STOPPING)
-        run = _SandboxRun(call, self._limits)
-        self._runs.add(run)
-        thread = asyncio.ensure_future(asyncio.to_thread(run.start))
+        started: list[BaseProcess] = []
+        is_cancelled = threading.Event()
+
+        def note_start(process: BaseProcess) -> None:
+            started.append(process)
+            if is_cancelled.is_set():
+                process.kill()
+
+        def cancel() -> None:
+            is_cancelled.set()
+            for process in started:
+                process.kill()
+
+        self._cancels.add(cancel)
+        thread = asyncio.ensure_future(asyncio.to_thread(call, self._limits, note_start))
         try:
             return await asyncio.shield(thread)
         except asyncio.CancelledError:
-            run.cancel()
+            cancel()
             await asyncio.gather(thread, return_exceptions=True)  # the slot is free when the process has ended
             raise
         except Exception as error:
@@ -68,13 +81,13 @@ class RequestSandbox:
                 raise ServiceUnavailable from None
             raise
         finally:
-            self._runs.discard(run)
+            self._cancels.discard(cancel)
 
     def close(self) -> None:
         """End all processes, so that the service can stop."""
         self._is_closed = True
-        for run in list(self._runs):
-            run.cancel()
+        for cancel in list(self._cancels):
+            cancel()
 
 
 def problem_of(failure: SandboxFailure, what: str, too_slow: Message) -> Problem | None:
@@ -84,26 +97,3 @@ def problem_of(failure: SandboxFailure, what: str, too_slow: Message) -> Problem
     if failure.reason is FailureReason.TIME:
         return ServiceUnavailable(too_slow, TIMEOUT_RETRY_SECONDS)
     return Problem() if failure.reason is FailureReason.FAULT else None
-
-
-class _SandboxRun(Generic[Result]):
-    """One sandbox process, which another thread can end."""
-
-    def __init__(self, call: SandboxCall[Result], limits: SandboxLimits) -> None:
-        self._call = call
-        self._limits = limits
-        self._process: BaseProcess | None = None
-        self._is_cancelled = False
-
-    def start(self) -> Result:
-        return self._call(self._limits, self._on_start)
-
-    def _on_start(self, process: BaseProcess) -> None:
-        self._process = process
-        if self._is_cancelled:
-            process.kill()
-
-    def cancel(self) -> None:
-        self._is_cancelled = True
-        if self._process is not None:
-            self._process.kill()

@@ -18,7 +18,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from enum import Enum
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from typing import Any
@@ -28,6 +27,7 @@ import msgspec
 from fieldgate.i18n.messages import Message, MessageData, message_from_data, message_to_data
 from fieldgate.imports import xlsform
 from fieldgate.imports.sandbox.confinement import confine_process, offer_to_oom_killer
+from fieldgate.imports.sandbox.watchdog import FailureReason as FailureReason
 from fieldgate.imports.sandbox.watchdog import Watchdog, can_watch_memory
 
 GRACE_SECONDS = 10  # wall clock time in addition to the processor time, for a busy machine
@@ -61,13 +61,6 @@ class SandboxLimits(msgspec.Struct, frozen=True):
     cpu_seconds: int
 
 
-class FailureReason(Enum):
-    TIME = "time"
-    MEMORY = "memory"
-    CRASH = "crash"  # in a library
-    FAULT = "fault"  # an uncaught exception in our code
-
-
 class SandboxFailure(Exception):
     """The process ended without a result. `details` are for the log; `aborted` if native code ended it."""
 
@@ -83,6 +76,8 @@ class SandboxNotStarted(OSError):
 
 
 class _Rejection(msgspec.Struct):
+    """The arguments of `FormRejected`."""
+
     error_type: str
     error: Message
     problems: list[xlsform.Issue]
@@ -180,9 +175,7 @@ def run_in_process(
     """
     result = _receive_result(parse, arguments, limits, on_start)
     if rejection := result.rejection:
-        raise xlsform.FormRejected(
-            rejection.error_type, rejection.error, rejection.problems, rejection.warnings, rejection.excerpts
-        )
+        raise xlsform.FormRejected(*msgspec.structs.astuple(rejection))
     if parsed := result.form or result.library or result.workbook:
         return parsed
     raise SandboxFailure(result.failure or FailureReason.FAULT, result.details)
@@ -207,7 +200,7 @@ def _receive_result(
             except (OSError, msgspec.MsgspecError) as error:  # an incomplete or invalid result
                 details, reason = str(error), FailureReason.CRASH
         if killed_for := watchdog.killed_for:
-            raise SandboxFailure(FailureReason(killed_for.value), details)
+            raise SandboxFailure(killed_for, details)
         raise SandboxFailure(reason, details, aborted=process.exitcode in ABORT_CODES)
     finally:
         process.kill()
@@ -310,9 +303,7 @@ def _call_parser(parse: Callable[..., Any], arguments: tuple[Any, ...]) -> _Resu
     try:
         parsed = parse(*arguments)
     except xlsform.FormRejected as error:
-        return _Result(
-            rejection=_Rejection(error.error_type, error.error, error.problems, error.warnings, error.excerpts)
-        )
+        return _Result(rejection=_Rejection(*(getattr(error, name) for name in _Rejection.__struct_fields__)))
     if isinstance(parsed, bytes):
         return _Result(workbook=parsed)
     return _Result(library=parsed) if isinstance(parsed, xlsform.Library) else _Result(form=parsed)

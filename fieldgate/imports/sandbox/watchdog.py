@@ -22,16 +22,20 @@ MAX_STATUS_BYTES = 4096
 _MEMORY_LINES = re.compile(rb"^Vm(?:RSS|Swap):\s*(\d+) kB", re.MULTILINE)
 
 
-class KillReason(Enum):
+class FailureReason(Enum):
+    """Why a sandbox process ended without a result."""
+
     TIME = "time"
     MEMORY = "memory"
+    CRASH = "crash"  # in a library
+    FAULT = "fault"  # an uncaught exception in our code
 
 
 class Watchdog:
     """Watches a process in a thread while the context is open."""
 
     def __init__(self, pid: int, kill: Callable[[], None], memory_bytes: int, seconds: float) -> None:
-        self.killed_for: KillReason | None = None
+        self.killed_for: FailureReason | None = None
         self._pid = pid
         self._kill = kill
         self._memory_bytes = memory_bytes
@@ -53,7 +57,7 @@ class Watchdog:
             status = os.open(f"/proc/{self._pid}/status", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:  # not Linux, or the process has ended
             if not self._done.wait(self._seconds):
-                self._end(KillReason.TIME)
+                self._end(FailureReason.TIME)
             return
         try:
             self._watch_memory(status)
@@ -65,14 +69,14 @@ class Watchdog:
         deadline = time.monotonic() + self._seconds
         while not self._done.wait(interval):
             if time.monotonic() >= deadline:
-                return self._end(KillReason.TIME)
+                return self._end(FailureReason.TIME)
             headroom = self._memory_bytes - _read_memory(status)
             if headroom < 0:
-                return self._end(KillReason.MEMORY)
+                return self._end(FailureReason.MEMORY)
             interval = min(max(headroom / FASTEST_GROWTH, SHORTEST_INTERVAL), LONGEST_INTERVAL)
         return None
 
-    def _end(self, reason: KillReason) -> None:
+    def _end(self, reason: FailureReason) -> None:
         self.killed_for = reason
         self._kill()
 
