@@ -33,7 +33,7 @@ class Formatter:
 
     def number(self, value: float | None) -> str:
         """1,234,567"""
-        return MISSING if value is None else _format_number(value, self._locale)
+        return MISSING if value is None else _format_number(value, locale=self._locale)
 
     def compact(self, value: float | None) -> str:
         """3.2 million; small numbers in full."""
@@ -42,7 +42,7 @@ class Formatter:
         if abs(value) < _COMPACT_FROM:
             return self.number(round(value))
         value = max(-_LARGEST, min(value, _LARGEST))  # larger ones are mistakes, and Babel cannot write them
-        return numbers.format_compact_decimal(value, format_type="long", locale=self._locale, fraction_digits=1)
+        return _format_compact(value, format_type="long", locale=self._locale, fraction_digits=1)
 
     def money(self, value: float | None) -> str:
         """CHF 30,000; CHF 3.2 million. Some languages have a word between millions and the currency."""
@@ -62,19 +62,19 @@ class Formatter:
         """3.2M, where space is scarce."""
         if value is None:
             return MISSING
-        return _format_short(value, self._locale)
+        return _format_compact(value, format_type="short", locale=self._locale, fraction_digits=1)
 
     def percent(self, share: float | None) -> str:
         """41 % of a share between 0 and 1."""
         if share is None:
             return MISSING
         shown = min(share, 0.99) if 0.99 < share < 1 else share  # what is not complete is not 100 %
-        return _format_percent(shown, self._locale)
+        return _format_percent(shown, locale=self._locale)
 
     def date(self, value: DateValue) -> str:
         """16 Nov 2026"""
         parsed = _parse(value)
-        return MISSING if parsed is None else _format_day(parsed.date(), self._locale)
+        return MISSING if parsed is None else _format_day(parsed.date(), locale=self._locale)
 
     def datetime(self, value: DateValue) -> str:
         """16 Nov 2026, 14:02 UTC"""
@@ -82,7 +82,7 @@ class Formatter:
         if parsed is None:
             return MISSING
         time = dates.format_time(parsed, "short", locale=self._locale)
-        return f"{_format_day(parsed.date(), self._locale)}{comma(self._language)}{time} UTC"
+        return f"{_format_day(parsed.date(), locale=self._locale)}{comma(self._language)}{time} UTC"
 
     def since(self, value: DateValue) -> str:
         """3 days ago"""
@@ -119,24 +119,10 @@ class Formatter:
 
 
 # A table has the same days and numbers again and again, and babel takes some 100 µs for each.
-@lru_cache(MAX_CACHED_TEXTS)
-def _format_number(value: float, locale: Locale) -> str:
-    return numbers.format_decimal(value, locale=locale)
-
-
-@lru_cache(MAX_CACHED_TEXTS)
-def _format_short(value: float, locale: Locale) -> str:
-    return numbers.format_compact_decimal(value, format_type="short", locale=locale, fraction_digits=1)
-
-
-@lru_cache(MAX_CACHED_TEXTS)
-def _format_percent(share: float, locale: Locale) -> str:
-    return numbers.format_percent(share, locale=locale)
-
-
-@lru_cache(MAX_CACHED_TEXTS)
-def _format_day(day: date, locale: Locale) -> str:
-    return dates.format_date(day, "medium", locale=locale)
+_format_number = lru_cache(MAX_CACHED_TEXTS)(numbers.format_decimal)
+_format_compact = lru_cache(MAX_CACHED_TEXTS)(numbers.format_compact_decimal)
+_format_percent = lru_cache(MAX_CACHED_TEXTS)(numbers.format_percent)
+_format_day = lru_cache(MAX_CACHED_TEXTS)(dates.format_date)
 
 
 def _parse(value: DateValue) -> datetime | None:
