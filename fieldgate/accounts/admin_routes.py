@@ -88,7 +88,12 @@ async def user_detail(
     count = await collections.count_of(row.id)
     if user.is_superuser and row.id != PUBLIC_USER_ID:
         return msgspec.structs.replace(full_user_record(row, count), stored_bytes=await quota.used_by(row.id))
-    return user_record(row, count)
+    return UserRecord(
+        url=Link(user_path(row.username)),
+        username=row.username,
+        date_joined=row.created_at,
+        public_collections_count=count,
+    )
 
 
 @routes.post(
@@ -247,15 +252,6 @@ def _invitation_record(invitation: Invitation, base_url: BaseURL) -> InvitationR
 
 def username_taken(username: str) -> Message:
     return Message("The user {name} already exists.", name=username)
-
-
-def user_record(row: Row[Any], public_collections: int = 0) -> UserRecord:
-    return UserRecord(
-        url=Link(user_path(row.username)),
-        username=row.username,
-        date_joined=row.created_at,
-        public_collections_count=public_collections,
-    )
 
 
 def full_user_record(row: Row[Any], public_collections: int = 0) -> FullUserRecord:

@@ -71,9 +71,6 @@ def random_hash(hasher: PasswordHasher) -> str:
     Hashing a random password would have the same result, and makes each start a fifth of a second longer.
     """
     costs = f"m={hasher.memory_cost},t={hasher.time_cost},p={hasher.parallelism}"
-    salt, digest = (_unpadded_base64(secrets.token_bytes(length)) for length in (hasher.salt_len, hasher.hash_len))
+    parts = (b64encode(secrets.token_bytes(length)).decode() for length in (hasher.salt_len, hasher.hash_len))
+    salt, digest = (part.rstrip("=") for part in parts)  # unpadded
     return f"$argon2{hasher.type.name.lower()}$v={ARGON2_VERSION}${costs}${salt}${digest}"
-
-
-def _unpadded_base64(content: bytes) -> str:
-    return b64encode(content).decode().rstrip("=")

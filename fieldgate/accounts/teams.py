@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.service_accounts import NO_ADMIN, disable_owned, reject_service_account
-from fieldgate.accounts.store import TOPIC, username_key
+from fieldgate.accounts.store import TOPIC, NewUser, username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, TEAM_PREFIX, team_members, teams, users
 from fieldgate.db import Database, DataVersions, PreparedQuery, RowPage, in_bound_list, new_uid, now, paginate
 from fieldgate.db.log import USERS, LogEntry, LogObject, LogUser, write_log
@@ -128,16 +128,9 @@ class TeamStore:
         _check_description(description)
         uid = new_uid("t")
         account = {
+            **msgspec.structs.asdict(NewUser(username=TEAM_PREFIX + name)),
             "uid": uid,
-            "username": TEAM_PREFIX + name,
             "username_key": f"TEAM:{uid}",  # keys of usernames have no capital letters
-            "password_hash": "",
-            "first_name": "",
-            "last_name": "",
-            "is_superuser": False,
-            "is_ifrc": False,
-            "is_demo": False,
-            "countries": [],
             "created_at": now(),
         }
         async with self._database.transaction() as connection:

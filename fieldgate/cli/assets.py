@@ -1,20 +1,17 @@
 """`fieldgate assets …`: forms and collections."""
 
-import asyncio
 import sys
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import click
 
 from fieldgate.assets.trash import Trash
-from fieldgate.cli.common import data_option, load_settings, open_database, parse_lifetime
+from fieldgate.cli.common import data_option, load_settings, parse_lifetime, run_with_database
 from fieldgate.cli.output import print_table
-from fieldgate.db import DataVersions, now
+from fieldgate.db import Database, DataVersions, now
 from fieldgate.identity import OPERATOR
-from fieldgate.settings import Settings
 
 
 @click.group()
@@ -35,8 +32,12 @@ def assets() -> None:
 def purge(older_than: timedelta | None, dry_run: bool, yes: bool, data: Path | None) -> None:
     """Show forms in the trash, ask, and delete them for good. Their files go with the next purge of a worker."""
     settings = load_settings(data)
+
+    def trash_of(database: Database) -> Trash:
+        return Trash(database, DataVersions(database), settings.trash_days)
+
     before = now() - (timedelta(days=settings.trash_days) if older_than is None else older_than)
-    found = asyncio.run(_list_old(settings, before))
+    found = run_with_database(data, lambda each: trash_of(each).list_old(before))
     if not found:
         click.echo("nothing to delete")
         return
@@ -48,18 +49,9 @@ def purge(older_than: timedelta | None, dry_run: bool, yes: bool, data: Path | N
         if not sys.stdin.isatty():
             raise click.ClickException("There is no terminal to ask whether to delete these. Use --yes.")
         click.confirm(f"Delete these {len(found)} for good?", abort=True)
-    click.echo(f"{asyncio.run(_purge(settings, before))} deleted for good")
+    count = run_with_database(data, lambda each: trash_of(each).purge(OPERATOR, before))
+    click.echo(f"{count} deleted for good")
 
 
 def _to_row(row: Any) -> tuple[object, ...]:
     return row.uid, row.asset_type, row.name, row.username, f"{row.deleted_at:%Y-%m-%d %H:%M}", row.deleter
-
-
-async def _list_old(settings: Settings, before: datetime) -> Sequence[Any]:
-    async with open_database(settings) as database:
-        return await Trash(database, DataVersions(database), settings.trash_days).list_old(before)
-
-
-async def _purge(settings: Settings, before: datetime) -> int:
-    async with open_database(settings) as database:
-        return await Trash(database, DataVersions(database), settings.trash_days).purge(OPERATOR, before)

@@ -38,13 +38,7 @@ from fieldgate.http.request import body_parsing
 from fieldgate.http.request.authentication import SESSION_COOKIE, Authenticator, authenticate, read_cookie
 from fieldgate.http.request.hosts import BaseURL, HostPolicy
 from fieldgate.http.request.rate_limits import CONDITIONAL_SHARE, RateLimiter
-from fieldgate.http.request.request_body import (
-    CONNECTION_CLOSE,
-    BodyDrainer,
-    BodyStream,
-    IncomingBody,
-    Receive,
-)
+from fieldgate.http.request.request_body import CONNECTION_CLOSE, BodyDrainer, BodyStream, IncomingBody, Receive
 from fieldgate.http.request.validation import encoded_fields, field_names, parse_struct
 from fieldgate.http.request_parsing import (
     LANGUAGE_COOKIE,

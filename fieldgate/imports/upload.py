@@ -23,15 +23,8 @@ MAX_NAME_CHARS = 255
 MAX_IDEMPOTENCY_KEY_CHARS = 255
 SNIFF_BYTES = 64 * 1024  # read to detect the type of a file
 CSV_DELIMITERS = (",", ";", "\t")
-NON_CSV_PREFIXES = (
-    "<",
-    "{",
-    "[",
-    "%PDF",
-    "GIF8",
-    "Rar!",
-    "7z¼¯",
-)  # HTML, JSON and other files that could be mistaken for CSV
+# HTML, JSON and other files that could be mistaken for CSV.
+NON_CSV_PREFIXES = ("<", "{", "[", "%PDF", "GIF8", "Rar!", "7z¼¯")
 
 _UID = re.compile(r"a[2-9A-HJ-NP-Za-km-z]{21}")
 _EXTENSION = re.compile(r"\.(xlsx|xlsm|xls|csv|ods)$", re.IGNORECASE)
@@ -134,13 +127,9 @@ def destination_uid(field: str, text: str) -> str | None:
 
 
 def _read_source(request: ImportRequest, max_bytes: int, fetched_file: UploadedFile | None) -> tuple[UploadedFile, str]:
-    if fetched_file is not None:
-        file, filename, field = fetched_file, strip_control_characters(fetched_file.name)[-MAX_NAME_CHARS:], "url"
-    elif request.file is not None:
-        file, filename, field = request.file, strip_control_characters(request.file.name)[-MAX_NAME_CHARS:], "file"
-    else:
-        file = UploadedFile("", _decode_base64(request.base64Encoded))
-        filename, field = "", "base64Encoded"
+    field = "url" if fetched_file else "file" if request.file else "base64Encoded"
+    file = fetched_file or request.file or UploadedFile("", _decode_base64(request.base64Encoded))
+    filename = strip_control_characters(file.name)[-MAX_NAME_CHARS:]
     if file.size > max_bytes:
         raise file_too_large(max_bytes)
     check_is_workbook(file.read_start(SNIFF_BYTES + 1), field)

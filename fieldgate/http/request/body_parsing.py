@@ -174,12 +174,12 @@ def _parse_partly(body: bytes, encoded: frozenset[str]) -> dict[str, Any]:
     return keep_encoded(values, encoded)
 
 
-def _decode_raw(body: bytes, kind: Any) -> Any:
+def _decode_raw(body: bytes | str, kind: Any) -> Any:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError:
         raise BadRequest(Message("The body must be a JSON object, with names and values.")) from None
-    except ValueError:
+    except ValueError:  # msgspec's own errors are ValueErrors
         raise BadRequest(Message("The body is not valid JSON.")) from None
     except RecursionError:
         raise _too_deep() from None
@@ -204,12 +204,7 @@ def keep_encoded(values: dict[str, Any], encoded: Set[str]) -> dict[str, Any]:
 
 def decode_json(text: bytes | str) -> Any:
     """Decode JSON that a client sent; nesting that is too deep is an error."""
-    try:
-        value = msgspec.json.decode(text)
-    except ValueError:  # msgspec's own errors are ValueErrors
-        raise BadRequest(Message("The body is not valid JSON.")) from None
-    except RecursionError:
-        raise _too_deep() from None
+    value = _decode_raw(text, Any)
     if _is_too_deep(value):
         raise _too_deep()
     return value

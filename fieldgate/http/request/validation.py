@@ -177,7 +177,13 @@ def _describe_field(name: str, kind: Any) -> _Field:
         target=_without_none(kind),
         item=get_args(choice)[0] if get_origin(choice) is tuple else None,
         is_nested=get_origin(choice) in (list, dict),
-        is_plain_text=possible == [str] and check is None and not any(map(_limits_text, _metas(kind))),
+        is_plain_text=possible == [str]
+        and check is None
+        and not any(
+            getattr(meta, name, None) is not None
+            for meta in _metas(kind)
+            for name in ("pattern", "min_length", "max_length")
+        ),
         words=frozenset(get_args(choice)) if get_origin(choice) is Literal and check is None else frozenset(),
         check=check,
     )
@@ -188,10 +194,6 @@ def _metas(kind: Any) -> list[Any]:
     own = list(getattr(kind, "__metadata__", ()))
     inner = get_args(kind)[:1] if get_origin(kind) is Annotated else get_args(kind)
     return own + [meta for each in inner for meta in _metas(each)]
-
-
-def _limits_text(meta: Any) -> bool:
-    return any(getattr(meta, name, None) is not None for name in ("pattern", "min_length", "max_length"))
 
 
 @cache

@@ -116,7 +116,9 @@ class ResponseBuilder:
             prepared = encode_envelope(result, next_page, previous_page)
         elif isinstance(result, Created):
             prepared = links.encode(result.record)
-            headers += _location_headers(parsed, result)
+            if result.location is not None:
+                location = parsed.base_url.url + links.quote_path(result.location.path)
+                headers.append((b"location", location.encode()))
         elif isinstance(result, PreviewResult | RecordResult):
             prepared = links.encode(result.record)
             headers += result.headers if isinstance(result, RecordResult) else ()
@@ -200,7 +202,9 @@ class ResponseBuilder:
     def _complete_raw(self, response: Response, request: ParsedRequest, etag: bytes) -> Response:
         """Add the common headers to a response that a handler built; the handler's own headers win."""
         if request.format is Format.BYTES:
-            response = _as_bytes(response)
+            others = [header for header in response.headers if header[0] != b"content-type"]
+            headers = [*others, (b"content-type", Format.BYTES.content_type)]
+            response = msgspec.structs.replace(response, headers=headers)
         own = dict(response.headers)
         headers = [header for header in (*self._common_headers(request), responses.HTML_CSP) if header[0] not in own]
         if response.status != HTTPStatus.OK or response.stream is not None or responses.NO_STORE in response.headers:
@@ -227,13 +231,6 @@ class ResponseBuilder:
         return Response(page.status or status, headers, page.body, etag)
 
 
-def _as_bytes(response: Response) -> Response:
-    """The same file as `application/octet-stream`."""
-    others = [header for header in response.headers if header[0] != b"content-type"]
-    headers = [*others, (b"content-type", Format.BYTES.content_type)]
-    return msgspec.structs.replace(response, headers=headers)
-
-
 def _list_headers(request: ParsedRequest, next_page: str | None, previous_page: str | None) -> list[Header]:
     headers: list[Header] = []
     targets = [f'<{next_page}>; rel="next"'] if next_page else []
@@ -243,12 +240,6 @@ def _list_headers(request: ParsedRequest, next_page: str | None, previous_page: 
     if request.page.is_clipped:
         headers.append((b"fieldgate-limit", str(MAX_LIMIT).encode()))
     return headers
-
-
-def _location_headers(request: ParsedRequest, created: Created) -> list[Header]:
-    if created.location is None:
-        return []
-    return [(b"location", f"{request.base_url.url}{links.quote_path(created.location.path)}".encode())]
 
 
 @lru_cache(maxsize=256)

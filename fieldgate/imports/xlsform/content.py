@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from fieldgate.i18n.messages import Message
+from fieldgate.imports.xlsform.form_languages import translatable_columns
 from fieldgate.imports.xlsform.issues import FormRejected
 from fieldgate.imports.xlsform.locking import locking_profiles
 from fieldgate.imports.xlsform.question_types import FILE_SELECT_TYPES, METADATA_TYPES
@@ -57,7 +58,9 @@ def normalise(
         "choices": list(_choices(sheets.get(CHOICES), languages)),
         "settings": _settings(settings),
         "translations": languages,
-        "translated": _translated_columns((survey, sheets.get(CHOICES))),
+        "translated": sorted(
+            {column.key for table in (survey, sheets.get(CHOICES)) for column in translatable_columns(table)}
+        ),
     }
     for kind in (EXTERNAL_CHOICES, ENTITIES, OSM):
         if kind in sheets:
@@ -144,12 +147,6 @@ def _parse_boolean(text: str) -> str | bool:
     """A boolean, or the expression as it is."""
     word = text.lower()
     return True if word in TRUE_WORDS else False if word in FALSE_WORDS else text
-
-
-def _translated_columns(tables: Iterable[SheetTable | None]) -> list[str]:
-    return sorted(
-        {column.key for table in tables if table for column in table.columns if column.key in TRANSLATABLE_COLUMNS}
-    )
 
 
 def _kuid() -> str:

@@ -95,13 +95,9 @@ def _without_generated_names(content: dict[str, Any]) -> dict[str, Any]:
 
 def _without_header_rows(rejection: FormRejected) -> FormRejected:
     """The rejection without row 0: the header of a sheet, which content does not have."""
-    if not any(issue.row == 0 for issue in (*rejection.problems, *rejection.warnings)):
-        return rejection
     issues = IssueCollector()
-    for issue in rejection.problems:
-        issues.add_problem(issue.code, issue.message, issue.sheet, issue.row or None, issue.column)
-    for issue in rejection.warnings:
-        issues.add_warning(issue.code, issue.message, issue.sheet, issue.row or None, issue.column)
+    issues.problems = [msgspec.structs.replace(each, row=each.row or None) for each in rejection.problems]
+    issues.warnings = [msgspec.structs.replace(each, row=each.row or None) for each in rejection.warnings]
     try:
         issues.raise_if_problems()
     except FormRejected as numbered:

@@ -9,6 +9,7 @@ The result is small for any workbook: it is stored with the import.
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
+from openpyxl.utils import get_column_letter
 
 from fieldgate.imports.file_text import truncate
 from fieldgate.imports.sheet_excerpts import ExcerptRow, IssueKind, IssueMark, SheetExcerpt
@@ -22,8 +23,6 @@ MAX_COLUMNS = 12  # with those that have issues
 MAX_CELL_CHARS = 200
 MAX_NAME_CHARS = 300  # of a sheet, as in stored messages
 MAX_TOTAL_CHARS = 60_000  # later rows are left out
-
-_LETTERS = 26
 
 
 class PlacedIssue(msgspec.Struct, frozen=True):
@@ -89,7 +88,7 @@ def _excerpt(sheet: Sheet, issues: Iterable[tuple[IssueKind, int, Issue]], max_c
         if size > max_chars:
             break
         rows.append(built)
-    letters = [column_letters(column) for column in columns]
+    letters = [get_column_letter(column + 1) for column in columns]
     return SheetExcerpt(truncate(sheet.name, MAX_NAME_CHARS), letters, header, rows)
 
 
@@ -109,16 +108,6 @@ def find_column(headers: Sequence[str], texts: Sequence[str] | None, name: str |
 
 def text_at(texts: Sequence[str], column: int) -> str:
     return texts[column] if column < len(texts) else ""
-
-
-def column_letters(column: int) -> str:
-    """`A` for 0, `AA` for 26."""
-    letters = ""
-    while column >= 0:
-        column, letter = divmod(column, _LETTERS)
-        letters = chr(ord("A") + letter) + letters
-        column -= 1
-    return letters
 
 
 def _shown_rows(sheet: Sheet, header_row: int, rows_with_issues: set[int]) -> list[int]:

@@ -2,9 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from pyxform.validators.pyxform.iana_subtags.validation import (
-    get_languages_with_bad_tags,
-)
+from pyxform.validators.pyxform.iana_subtags.validation import get_languages_with_bad_tags
 
 from fieldgate.imports.xlsform.sheet_table import SheetColumn, SheetTable
 from fieldgate.imports.xlsform.vocabulary import TRANSLATABLE_COLUMNS

@@ -71,7 +71,7 @@ def _build_form(
     return Form(
         content,
         summary,
-        title=_one_line(settings.get("form_title")),
+        title=" ".join(settings.get("form_title", "").split()) or None,
         form_id=settings.get("id_string"),
         version=settings.get("version"),
         xform=xform,
@@ -138,7 +138,3 @@ def _check_sheet_names(workbook_sheets: list[Sheet], sheets: dict[str, SheetTabl
 
 def _sheet_kind(sheet: Sheet) -> str:
     return straighten_dashes(to_snake_case(sheet.name))
-
-
-def _one_line(title: str | None) -> str | None:
-    return " ".join(title.split()) if title else None

@@ -25,11 +25,12 @@ def summarise(content: dict[str, Any]) -> dict[str, Any]:
     survey: list[dict[str, Any]] = content["survey"]
     translations = [truncate(name, MAX_SUMMARY_NAME_CHARS) for name in content["translations"][:MAX_LANGUAGES]]
     counted = [row for row in survey if is_question(row["type"])]
-    labelled = [row for row in counted if "label" in row]
+    written = [row["label"] for row in counted if "label" in row]
+    labels = [label[0] if isinstance(label, list) else label for label in written]
     columns = list(dict.fromkeys(key for row in counted for key in row if not key.startswith("$")))
     return {
         "geo": any(row["type"] in GEO_TYPES for row in survey),
-        "labels": [truncate(_first_translation(row["label"]), MAX_LABEL_CHARS) for row in labelled[:MAX_LABELS]],
+        "labels": [truncate(label, MAX_LABEL_CHARS) for label in labels[:MAX_LABELS]],
         "columns": [truncate(key, MAX_SUMMARY_NAME_CHARS) for key in columns[:MAX_SUMMARY_COLUMNS]],
         "languages": [] if translations == [None] else translations,
         "row_count": len(counted),
@@ -47,7 +48,3 @@ def _locks(settings: dict[str, Any], counted: list[dict[str, Any]]) -> dict[str,
 def is_question(question_type: str) -> bool:
     """Whether a row counts as a question. Groups, notes and metadata do not."""
     return question_type not in _NON_QUESTION_TYPES and not question_type.startswith("end")
-
-
-def _first_translation(label: Any) -> Any:
-    return label[0] if isinstance(label, list) else label

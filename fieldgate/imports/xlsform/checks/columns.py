@@ -3,8 +3,9 @@
 import re
 from difflib import get_close_matches
 
+from openpyxl.utils import get_column_letter
+
 from fieldgate.i18n.messages import Message, PluralMessage
-from fieldgate.imports.xlsform.excerpt_builder import column_letters
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.sheet_table import MAX_BLANK_ROWS, SheetColumn, SheetTable, is_compiled
@@ -106,8 +107,8 @@ def duplicate_column_message(first: SheetColumn, second: SheetColumn) -> Message
         return Message("This column is the same as {other}. Keep one of the two.", other=first.header)
     return Message(
         "Columns {first} and {second} are both named {name}. Keep one of the two.",
-        first=column_letters(first.index),
-        second=column_letters(second.index),
+        first=get_column_letter(first.index + 1),
+        second=get_column_letter(second.index + 1),
         name=first.header,
     )
 
@@ -122,16 +123,13 @@ def _check_unknown(table: SheetTable, form: ParsedForm, issues: IssueCollector) 
         message = (
             _data_column_message(column)
             if with_data and is_compiled(column, table.kind)
-            else _unknown_column_message(column)
+            else Message(
+                "{column} is not an XLSForm column and has no effect. Correct its name, or remove it.",
+                column=column.header,
+            )
         )
         if filled is not None and message is not None:
             issues.add_warning("unknown_column", message, table.sheet_name, filled.number, column.header)
-
-
-def _unknown_column_message(column: SheetColumn) -> Message:
-    return Message(
-        "{column} is not an XLSForm column and has no effect. Correct its name, or remove it.", column=column.header
-    )
 
 
 def _data_column_message(column: SheetColumn) -> Message | None:

@@ -14,13 +14,7 @@ from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.question_types import FILE_SELECT_TYPES, LIST_TYPES, TYPES_WITHOUT_NODE, QuestionType
 from fieldgate.imports.xlsform.questions import Question, active_rows
 from fieldgate.imports.xlsform.sheet_table import FIRST_DATA_ROW, Cell, SheetRow, SheetTable
-from fieldgate.imports.xlsform.vocabulary import (
-    CHOICES,
-    ENTITIES,
-    EXPRESSION_COLUMNS,
-    SETTINGS,
-    TRANSLATABLE_COLUMNS,
-)
+from fieldgate.imports.xlsform.vocabulary import CHOICES, ENTITIES, EXPRESSION_COLUMNS, SETTINGS, TRANSLATABLE_COLUMNS
 from fieldgate.imports.xlsform.xml_names import declared_prefixes
 from fieldgate.imports.xlsform.xpath.expressions import SyntaxMistake, find_references, parse_expression
 
