@@ -35,6 +35,10 @@ MAX_SANITIZED_TAGS = 200
 MAX_SANITIZED_CHARS = 100_000
 MAX_SANITIZED_GROWTH = 4  # times the length of the text
 LINK_SCHEMES = {"http", "https", "mailto"}
+_OF_SCOPE = (
+    "at", "localize", "query", "form_action", "here", "query_params", "language", "caller", "csrf_token", "form",
+    "notice",
+)  # fmt: skip
 _FILTERS = ("number", "compact", "money", "short", "percent", "date", "datetime", "since", "month", "bytes", "list")
 
 
@@ -118,22 +122,12 @@ class PageTemplates:
     def render(self, template: str, scope: PageScope, **values: Any) -> bytes:
         """Return a page. In templates, `_` and `_n` translate, and `at` and `static` give URLs."""
         page = self._environment.get_template(template).render(
+            {name: getattr(scope, name) for name in _OF_SCOPE},
             _=scope.translate,
             _n=scope.translate_plural,
-            at=scope.at,
-            localize=scope.localize,
-            query=scope.query,
-            form_action=scope.form_action,
             static=lambda name: scope.at(self._static_files.url_path(name)),
-            here=scope.here,
             here_path=scope.path,
-            query_params=scope.query_params,
-            language=scope.language,
             formatter=Formatter(scope.language),
-            caller=scope.caller,
-            csrf_token=scope.csrf_token,
-            form=scope.form,
-            notice=scope.notice,
             language_field=LANGUAGE_FIELD,
             **values,
         )

@@ -15,11 +15,10 @@ from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.web.page_views import Page, Pages
-from fieldgate.web.pages.event_charts import build_small_map
+from fieldgate.web.pages.event_charts import EVENT_PATH, build_small_map
 
 pages = Pages()
 
-EVENT_PATH = "/api/v2/event/"
 MAX_SHOWN_REPORTS = 20
 _LINK_SCHEMES = ("http", "https")
 _EMAIL = re.compile(r"[\w.+-]+@[\w.-]+", re.ASCII)

@@ -274,7 +274,8 @@ def make_chips(params: Mapping[str, str], names: FilterNames, language: Language
     chips: list[FilterChip] = []
     for name, value in active_filters(params).items():
         label = _label(name, language)
-        values = split_values(value) if _is_list(name) else [value]
+        is_list = name.endswith(("__in", "__all")) or name == "appeal_type"
+        values = split_values(value) if is_list else [value]
         if len(values) > MAX_CHIPS_OF_FILTER:
             shown = translate(PluralMessage("{count} value", "{count} values", len(values)), language)
             chips.append((label, shown, query_with(params, {name: None})))
@@ -304,10 +305,6 @@ def chosen_day(params: Mapping[str, str], name: str, days: int = 0) -> str:
 
 def _day_before(day: date) -> date:
     return day - timedelta(days=1) if day > date.min else day
-
-
-def _is_list(name: str) -> bool:
-    return name.endswith(("__in", "__all")) or name == "appeal_type"
 
 
 def _label(name: str, language: Language) -> str:

@@ -16,13 +16,7 @@ from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import Caller
 from fieldgate.web.formatting import Formatter
 from fieldgate.web.page_views import Page, Pages
-from fieldgate.web.pages.event_charts import (
-    EVENT_PATH,
-    MEASURES,
-    build_charts,
-    choose_measure,
-    load_summary,
-)
+from fieldgate.web.pages.event_charts import EVENT_PATH, MEASURES, build_charts, choose_measure, load_summary
 from fieldgate.web.pages.event_filters import COUNTRY_PATH, REGION_PATH
 from fieldgate.web.pages.ownership import load_received_invites
 

@@ -6,15 +6,12 @@ from urllib.parse import urlsplit
 
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.web.page_views import Page, Pages
-from fieldgate.web.pages.event_charts import build_small_map
+from fieldgate.web.pages.event_charts import EVENT_PATH, SUMMARY_PATH, build_small_map
 from fieldgate.web.pages.event_detail import safe_url
+from fieldgate.web.pages.event_filters import COUNTRY_PATH, REGION_PATH
 
 pages = Pages()
 
-COUNTRY_PATH = "/api/v2/country/"
-EVENT_PATH = "/api/v2/event/"
-SUMMARY_PATH = "/api/v2/event/summary/"
-REGION_PATH = "/api/v2/region/"
 LATEST_EVENTS = 10
 MAX_COUNTRIES_OF_REGION = 1000
 

@@ -22,14 +22,7 @@ from fieldgate.web.formatting import Formatter
 from fieldgate.web.page_views import FormState, Page, Pages
 from fieldgate.web.pages.form_preview import offer_forms
 from fieldgate.web.pages.sharing_filters import FilterFields, from_filters, read_fields
-from fieldgate.web.pages.sharing_forms import (
-    ASSETS_PATH,
-    DRY_RUN,
-    SharingState,
-    load_state,
-    name_teams,
-    update_choices,
-)
+from fieldgate.web.pages.sharing_forms import ASSETS_PATH, DRY_RUN, SharingState, load_state, name_teams, update_choices
 from fieldgate.web.pages.sharing_people import (
     MAX_LISTED_PEOPLE,
     PUBLIC_USERNAME,

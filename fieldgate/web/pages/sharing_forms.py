@@ -19,7 +19,6 @@ from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL, implied
 from fieldgate.permissions.labels import replace_codenames
 from fieldgate.permissions.rules import Codenames
 from fieldgate.permissions.sentences import isolate
-from fieldgate.settings import Settings
 from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Pages, Redirect, SubmittedForm, Undo
 from fieldgate.web.pages.sharing_filters import read_fields, to_partial_permissions
 from fieldgate.web.pages.sharing_people import (
@@ -43,11 +42,8 @@ ASSETS_PATH = "/api/v2/assets/"
 BATCH_ADD_PATH = "/api/v2/permission-assignments/add/"
 DRY_RUN = {"dry_run": "true"}
 MAX_SUGGESTIONS = 3
-MAX_TABLE_FORM_BYTES = 3 * 2 * 1024 * 1024  # the API takes 2 MiB, and a form can encode a character as three
-
-
-def _max_table_form_bytes(_: Settings) -> int:
-    return MAX_TABLE_FORM_BYTES + DEFAULT_MAX_BODY_BYTES
+# The API takes 2 MiB, and a form can encode a character as three.
+MAX_TABLE_FORM_BYTES = 3 * 2 * 1024 * 1024 + DEFAULT_MAX_BODY_BYTES
 
 
 class SharingState(msgspec.Struct, frozen=True):
@@ -336,7 +332,7 @@ async def copy(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(state.asset.path, message, _restore_all(state, form.language))
 
 
-@pages.form("assignment_list", "upload", max_bytes=_max_table_form_bytes, confirm_field="do")
+@pages.form("assignment_list", "upload", max_bytes=lambda _: MAX_TABLE_FORM_BYTES, confirm_field="do")
 async def upload(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Assign from a CSV table; `do=upload` after the preview. The table stays in the page, to be corrected there."""
     state = await load_state(form.path_values["uid"], form.language, api)
