@@ -15,19 +15,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import (
-    URL,
-    BigInteger,
-    ColumnElement,
-    cast,
-    create_engine,
-    event,
-    extract,
-    func,
-    literal,
-    make_url,
-    type_coerce,
-)
+from sqlalchemy import URL, BigInteger, ColumnElement, create_engine, event, literal, make_url, type_coerce
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.engine.interfaces import Dialect, ExceptionContext
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
@@ -36,7 +24,7 @@ from fieldgate.db.database_identity import SELECT_IDENTITY, DatabaseIdentity, Op
 from fieldgate.db.group_commit import GroupCommitter, Result, Write
 from fieldgate.db.outages import DatabaseGone, is_broken_connection
 from fieldgate.db.postgres_url import PostgresURL
-from fieldgate.db.tables import Timestamp, now
+from fieldgate.db.tables import ClockTime, Timestamp, now
 
 if TYPE_CHECKING:
     import asyncpg  # not at run time: not loaded when SQLite is used
@@ -152,8 +140,8 @@ class Database:
         """
         if self.is_sqlite:
             return literal(now() + offset, Timestamp)
-        epoch_microseconds = cast(extract("epoch", func.statement_timestamp()) * 1_000_000, BigInteger)
-        return type_coerce(epoch_microseconds + literal(offset // timedelta(microseconds=1), BigInteger), Timestamp)
+        later = type_coerce(ClockTime(), BigInteger) + literal(offset // timedelta(microseconds=1), BigInteger)
+        return type_coerce(later, Timestamp)
 
     def sqlite_reader(self) -> sqlite3.Connection:
         """Return a read-only connection of the driver, for queries of microseconds on the event loop.
