@@ -13,7 +13,7 @@ import pytest
 from tests.processes import run_command
 
 # What each is for, and who loads it: PostgreSQL's driver and dialect, the client for files from elsewhere and tables on
-# the terminal; numpy, for many events and for orders; ICU, for orders of names that are not stored; migrations, once;
+# the terminal; ICU, for orders of names that are not stored; migrations, once;
 # translations and HTML, when they are shown; YAML, for the OpenAPI document; spreadsheets, out and in, the latter in
 # processes of the worker.
 OTHERS = (
@@ -21,7 +21,6 @@ OTHERS = (
     "sqlalchemy.dialects.postgresql",
     "httpx",
     "rich",
-    "numpy",
     "icu",
     "alembic",
     "babel.messages",

@@ -7,6 +7,7 @@ turns with each batch: an export of one delays those of others little.
 """
 
 import sys
+from array import array
 from collections.abc import Hashable, Sequence
 from contextlib import aclosing
 
@@ -14,10 +15,8 @@ from fieldgate.db import Snapshot
 from fieldgate.events.documents import DocumentRenderer, RecordShape
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.serializers import Chunks, EventSerializer, RecordBatches
-from fieldgate.events.search import int_arrays
 from fieldgate.events.search.event_search import EventSearch, EventState
 from fieldgate.events.search.filters import EventFilters
-from fieldgate.events.search.int_arrays import Int64Array
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
@@ -96,14 +95,14 @@ class EventExporter:
 
 async def _all_ids(
     state: EventState, filters: EventFilters, scope: ViewerScope, language: Language, snapshot: Snapshot | None
-) -> Int64Array:
+) -> "array[int]":
     """The ids of all matching events."""
     _, ids = await state.matching_ids(filters, scope, language, ALL_EVENTS, snapshot)
-    return int_arrays.int64_array(ids)
+    return array("q", ids)
 
 
 async def _read_batch(
-    state: EventState, ids: Int64Array, scope: ViewerScope, language: Language, snapshot: Snapshot | None
+    state: EventState, ids: Sequence[int], scope: ViewerScope, language: Language, snapshot: Snapshot | None
 ) -> tuple[DocumentRenderer, list[bytes]]:
     return state.renderer(language), await state.visible_documents(ids, scope, snapshot)
 

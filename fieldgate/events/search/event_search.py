@@ -5,9 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
-from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 import msgspec
 from pyroaring import BitMap
@@ -15,6 +14,7 @@ from pyroaring import BitMap
 from fieldgate.cache import BoundedCache
 from fieldgate.db import DataVersions, Snapshot
 from fieldgate.events.documents import DocumentRenderer, RecordCache, RecordShape
+from fieldgate.events.search import ordering
 from fieldgate.events.search.filters import (
     SQL_FILTERS,
     EventFilters,
@@ -24,8 +24,7 @@ from fieldgate.events.search.filters import (
     ordering_terms,
     region_sets,
 )
-from fieldgate.events.search.index import Index, intersection
-from fieldgate.events.search.int_arrays import NOT_FOUND, Int64Array
+from fieldgate.events.search.index import NOT_FOUND, Index, intersection
 from fieldgate.events.search.ordering_fields import ORDERINGS, SourceOrdering
 from fieldgate.events.store import EventStore, IndexVersion, StaleIndex
 from fieldgate.events.tables import TOPIC
@@ -36,9 +35,6 @@ from fieldgate.pagination import PageRequest
 from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import TOPIC as REFERENCE
 from fieldgate.reference.store import ReferenceStore
-
-if TYPE_CHECKING:
-    from fieldgate.events.search import ordering  # not at run time: it loads numpy
 
 RECORD_CACHE_BYTES = 24 * 1024 * 1024  # about 10,000 records
 MAX_CACHED_SELECTIONS = 128
@@ -110,8 +106,8 @@ class EventState:
         self.record_cache = record_cache
         self._store = store
         self._selections = SingleFlightCache[BitMap](MAX_CACHED_SELECTIONS)
-        self._ranks = SingleFlightCache["ordering.Ranks"](MAX_CACHED_RANKS)
-        self._orders = SingleFlightCache["ordering.EventOrder"](MAX_CACHED_ORDERS)
+        self._ranks = SingleFlightCache[ordering.Ranks](MAX_CACHED_RANKS)
+        self._orders = SingleFlightCache[ordering.EventOrder](MAX_CACHED_ORDERS)
         # A partial, not a method: a state that refers to itself would stay in memory until garbage collection.
         self.context = FilterContext(index, reference_data, region_sets(index, reference_data))
         self._match_facets = lru_cache(MAX_CACHED_SELECTIONS)(partial(_match_facets, self.context))
@@ -145,11 +141,11 @@ class EventState:
         return [record or rendered[number] for number, record in zip(ids, found, strict=True)]
 
     async def visible_documents(
-        self, ids: Int64Array, scope: ViewerScope, snapshot: Snapshot | None = None
+        self, ids: Sequence[int], scope: ViewerScope, snapshot: Snapshot | None = None
     ) -> list[bytes]:
         """The documents of those of these events that a caller sees in lists."""
         seen = self._match_facets(EventFilters(), scope)
-        positions = zip(ids, self.index.positions(ids), strict=True)
+        positions = zip(ids, self.index.positions(ids).tolist(), strict=True)
         visible = [id_ for id_, position in positions if position != NOT_FOUND and position in seen]
         return await self._store.documents(visible, self.index_version.version, snapshot)
 
@@ -201,12 +197,8 @@ class EventState:
         return intersection(sets)
 
     async def _build_order(
-        self, terms: "ordering.Terms", language: Language, snapshot: Snapshot | None
-    ) -> "ordering.EventOrder":
-        # Imported in a thread, when needed: numpy takes a tenth of a second to load, and 16 MB.
-        await asyncio.to_thread(import_module, "fieldgate.events.search.ordering")
-        from fieldgate.events.search import ordering
-
+        self, terms: ordering.Terms, language: Language, snapshot: Snapshot | None
+    ) -> ordering.EventOrder:
         ranks = {
             field: await self._ranks.get(
                 (field, language),
@@ -216,9 +208,7 @@ class EventState:
         }
         return await asyncio.to_thread(ordering.build_order, terms, ranks, self.index.ids)
 
-    async def _build_ranks(self, field: str, language: Language, snapshot: Snapshot | None) -> "ordering.Ranks":
-        from fieldgate.events.search import ordering
-
+    async def _build_ranks(self, field: str, language: Language, snapshot: Snapshot | None) -> ordering.Ranks:
         by = ORDERINGS[field]
         if isinstance(by, SourceOrdering):
             builder = ordering.RankBuilder(by, self.index, language)

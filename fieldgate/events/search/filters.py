@@ -225,9 +225,9 @@ def _timestamp_sets(index: Index, filters: EventFilters) -> list[BitMap]:
     for name, column_name in _TIMESTAMP_COLUMNS.items():
         low, high = timestamp_bounds(filters, name)
         if (low, high) != (INT64_MIN, INT64_MAX):
-            column = getattr(index, column_name)
+            is_start = column_name == "starts"
             chosen.append(
-                index.started_between(low, high) if column is index.starts else index.in_range(column, low, high)
+                index.started_between(low, high) if is_start else index.in_range(getattr(index, column_name), low, high)
             )
     return chosen
 

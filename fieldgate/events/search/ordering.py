@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from fieldgate.events.search.index import Index
-from fieldgate.events.search.int_arrays import NOT_FOUND, Int64Array, int64_array, to_uint32_array
+from fieldgate.events.search.index import NOT_FOUND, Index, Int64Array, to_array, to_bitmap
 from fieldgate.events.search.ordering_fields import ColumnOrdering, FacetOrdering, SourceFields, SourceOrdering
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData
@@ -31,16 +30,12 @@ class EventOrder:
 
     def ordinals(self, selection: BitMap) -> BitMap:
         """The places of the selected events in this order."""
-        return (
-            BitMap(to_uint32_array(np.sort(self._ordinals[np.asarray(selection.to_array())])))
-            if selection
-            else BitMap()
-        )
+        return to_bitmap(np.sort(self._ordinals[to_array(selection)]))
 
     def page(self, index: Index, ordinals: BitMap, limit: int, offset: int) -> list[int]:
         """The ids of one page."""
-        wanted = ordinals[offset : offset + limit].to_array()
-        return list(map(index.ids.__getitem__, self._positions[wanted].tolist()))
+        found: list[int] = index.ids[self._positions[to_array(ordinals[offset : offset + limit])]].tolist()
+        return found
 
 
 def build_order(terms: Terms, ranks: Mapping[str, Ranks], ids: Int64Array) -> EventOrder:
@@ -49,7 +44,7 @@ def build_order(terms: Terms, ranks: Mapping[str, Ranks], ids: Int64Array) -> Ev
     for field, descends in terms:
         rank = ranks[field]
         keys += [rank == NULL_RANK, -rank if descends else rank]
-    return EventOrder(np.lexsort((np.asarray(ids), *reversed(keys))))
+    return EventOrder(np.lexsort((ids, *reversed(keys))))
 
 
 def indexed_ranks(
@@ -57,11 +52,10 @@ def indexed_ranks(
 ) -> Ranks:
     """The ranks of a field that the index holds."""
     if isinstance(ordering, ColumnOrdering):
-        column = np.asarray(getattr(index, ordering.column))
-        return np.unique(column, return_inverse=True)[1].astype(np.int32)
+        return np.unique(getattr(index, ordering.column), return_inverse=True)[1].astype(np.int32)
     ranks = np.full(len(index.ids), NULL_RANK, dtype=np.int32)
     for rank, value in enumerate(ordering.values(reference_data, language)):
-        ranks[np.asarray(index.with_any_facet(ordering.facet.word(value)).to_array())] = rank
+        ranks[to_array(index.with_any_facet(ordering.facet.word(value)))] = rank
     return ranks
 
 
@@ -78,7 +72,7 @@ class RankBuilder:
 
     def add(self, rows: Sequence[tuple[int, bytes]]) -> None:
         """Add packed events."""
-        positions = np.asarray(self._index.positions(int64_array([number for number, _ in rows])))
+        positions = self._index.positions([number for number, _ in rows])
         values = [self._ordering.value(self._decode(packed), self._language) for _, packed in rows]
         is_known = np.array([value not in ("", None) for value in values], dtype=bool) & (positions != NOT_FOUND)
         self._positions.append(positions[is_known])

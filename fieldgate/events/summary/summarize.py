@@ -61,7 +61,7 @@ class _Summarizer:
 
     def figures(self, part: BitMap) -> dict[str, Any]:
         """The fields of `SummaryFigures` for the selected events in a set."""
-        sums = self._index.figures.sums(self._stating & part, self._with_appeals & part)
+        sums = self._index.sums(self._stating & part, self._with_appeals & part)
         return {
             "count": self._selection.intersection_cardinality(part),
             "num_affected": sums.num_affected,
@@ -76,7 +76,7 @@ class _Summarizer:
             return "month", []
         # Positions are in the order of start dates.
         ends = self._selection.min(), self._selection.max()
-        first, last = (Timestamp.unpack(self._index.starts[each]).date() for each in ends)
+        first, last = (Timestamp.unpack(int(self._index.starts[each])).date() for each in ends)
         interval = choose_interval(first, last)
         entries = [
             PeriodSummary(

@@ -1,18 +1,14 @@
 """An index, built at once or by changes, answers as a list of rows does."""
 
-from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from fieldgate.events.facets import MAX_CENTS, EventFigures
 from fieldgate.events.model import Visibility
-from fieldgate.events.search import int_arrays
-from fieldgate.events.search.figure_columns import FigureColumns
-from fieldgate.events.search.index import INT64_MAX, INT64_MIN, Index, IndexBuilder, IndexRow
+from fieldgate.events.search.index import INT64_MAX, INT64_MIN, NOT_FOUND, Index, IndexBuilder, IndexRow
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
 
 WORDS = ["v1", "v2", "v3", "v4", "c7", "c8", "d12"]
@@ -34,18 +30,10 @@ rows_of_events = st.builds(
 rows_by_id = st.lists(rows_of_events, unique_by=lambda row: row.id, max_size=20)
 
 
-@pytest.fixture(params=[1, 10**9], ids=["numpy", "loops"], autouse=True, scope="module")
-def threshold(request: pytest.FixtureRequest) -> Iterator[None]:
-    """All is checked with numpy and with loops."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(int_arrays, "NUMPY_THRESHOLD", request.param)
-        yield
-
-
 def built_from(*batches: Iterable[IndexRow]) -> Index:
     builder = IndexBuilder()
     for batch in batches:
-        builder.add(batch)
+        builder.add(list(batch))
     return builder.build()
 
 
@@ -84,18 +72,14 @@ def check(index: Index, rows: list[IndexRow]) -> None:
         assert_same(index.started_between(low, high), [row for row in rows if low <= row.start <= high])
         assert_same(index.in_range(index.created, low, high), [row for row in rows if low <= row.created <= high])
         assert_same(index.in_range(index.updated, low, high), [row for row in rows if low <= row.updated <= high])
-    for row in rows:
-        position = index.position(row.id)
-        assert position is not None
-        assert index.figures[position] == row.figures
-    assert len(index.figures) == len(index.ids)
-    assert index.figures.sums(index.live_positions, index.live_positions) == total_figures(rows)
+    for row, position in zip(rows, index.positions([row.id for row in rows]), strict=True):
+        assert tuple(index.table[:, position]) == row.numbers
+    assert index.sums(index.live_positions, index.live_positions) == total_figures(rows)
     wanted = [1, 2, 3, 31, INT64_MIN, INT64_MAX, INT64_MIN - 1, INT64_MAX + 1]
     assert_same(index.by_ids(wanted), [row for row in rows if row.id in wanted])
-    for number in range(32):
-        position = index.position(number)
-        assert (position is not None) == (number in {row.id for row in rows})
-        assert position is None or index.ids[position] == number
+    for number, position in enumerate(index.positions(range(32)).tolist()):
+        assert (position != NOT_FOUND) == (number in {row.id for row in rows})
+        assert position == NOT_FOUND or index.ids[position] == number
 
 
 @given(rows_by_id, st.integers(0, 20))
@@ -125,19 +109,10 @@ def test_changed_index(rows: list[IndexRow], changes: list[tuple[list[IndexRow],
 ABSURD = EventFigures(2**53, 2**16 - 1, MAX_CENTS, -MAX_CENTS)
 
 
-def columns_of(*figures: EventFigures) -> FigureColumns:
-    columns = FigureColumns()
-    for each in figures:
-        columns.append(each)
-    return columns.take(array("I", range(len(figures))))
-
-
 def test_sums_of_absurd_figures_do_not_overflow() -> None:
     count = 2**11
-    for columns in (
-        columns_of(*[ABSURD] * count),
-        columns_of(*[EventFigures(1)] * count).with_changes(dict.fromkeys(range(count), ABSURD)),
-    ):
-        everything = BitMap(range(count))
+    absurd = [IndexRow(number, 0, 0, 0, "", *ABSURD) for number in range(count)]
+    usual = built_from([IndexRow(number, 0, 0, 0, "", 1) for number in range(count)])
+    for index in (built_from(absurd), usual.with_changes(absurd, [])):
         expected = (2**53 * count, (2**16 - 1) * count, MAX_CENTS * count, -MAX_CENTS * count)
-        assert columns.sums(everything, everything) == expected
+        assert index.sums(index.live_positions, index.live_positions) == expected

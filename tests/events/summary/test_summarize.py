@@ -6,13 +6,11 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from fieldgate.db import Database, DataVersions
 from fieldgate.events.model import Event
-from fieldgate.events.search import int_arrays
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.store import EventStore
@@ -158,19 +156,16 @@ def in_order(events: Sequence[Event]) -> list[Event]:
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 @given(
-    st.sampled_from((1, int_arrays.NUMPY_THRESHOLD)),
     st.lists(st.tuples(written, st.lists(st.integers(0, 40), max_size=2), st.lists(asked, max_size=4)), max_size=3),
 )
-async def test_summary_equals_sum_of_records(database: Database, threshold: int, steps: list[Any]) -> None:
+async def test_summary_equals_sum_of_records(database: Database, steps: list[Any]) -> None:
     harness = SummaryHarness(database)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(int_arrays, "NUMPY_THRESHOLD", threshold)
-        for events, gone, questions in steps:
-            await harness.put(events)
-            for number in gone:
-                await harness.delete(number)
-            for question in [*questions, (EventFilters(), FULL_SCOPE, Language.ENGLISH)]:
-                await harness.check_summary(question)
+    for events, gone, questions in steps:
+        await harness.put(events)
+        for number in gone:
+            await harness.delete(number)
+        for question in [*questions, (EventFilters(), FULL_SCOPE, Language.ENGLISH)]:
+            await harness.check_summary(question)
     await delete_events(harness.store, list(harness.held))
 
 
