@@ -3,6 +3,7 @@
 providers = read_providers(Path("sign-on.toml"))
 """
 
+import re
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
+
+DISCOVERY_PATH = "/.well-known/openid-configuration"  # after the issuer
+_URL = re.compile(r"[!-~]+")  # no spaces, control characters, or other scripts
 
 _Text = Annotated[str, Meta(min_length=1, max_length=500)]
 
@@ -26,6 +30,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     username_claim: _Text = "preferred_username"
     allowed_domains: tuple[str, ...] = ()
     trust_email: bool = False
+    domain_claim: str = ""  # in place of the domain of `email`
     create_users: bool = False
     countries_claim: str = ""
     ifrc_claim: str = ""
@@ -47,8 +52,8 @@ def read_providers(path: Path) -> tuple[Provider, ...]:
     if len(set(ids)) < len(ids):
         raise ValueError(f"{str(path)!r} has the same id twice.")
     for each in providers:
-        if not is_safe_url(each.issuer):
-            raise ValueError(f"the issuer {each.issuer!r} of {each.id} must be an https URL.")
+        if not is_safe_url(each.issuer) or DISCOVERY_PATH in each.issuer:
+            raise ValueError(f"the issuer {each.issuer!r} of {each.id} must be an https URL without {DISCOVERY_PATH}.")
         if "openid" not in each.scopes:
             raise ValueError(f"the scopes of {each.id} lack openid.")
         if each.teams and not each.teams_claim:
@@ -61,7 +66,8 @@ def is_safe_url(url: str) -> bool:
     try:
         parts = urlsplit(url)
         is_http = parts.scheme == "http" and _is_loopback(parts.hostname)
-        return is_http or (parts.scheme == "https" and bool(parts.hostname))
+        is_https = parts.scheme == "https" and bool(parts.hostname)
+        return (is_http or is_https) and _URL.fullmatch(url) is not None
     except ValueError:
         return False
 

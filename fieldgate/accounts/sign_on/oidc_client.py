@@ -29,7 +29,7 @@ from joserfc.jws import JWSRegistry
 from fieldgate.errors import BadRequest, ServiceUnavailable
 from fieldgate.http.links import encode_query
 from fieldgate.i18n.messages import Message
-from fieldgate.providers import Provider, is_safe_url
+from fieldgate.providers import DISCOVERY_PATH, Provider, is_safe_url
 
 # Signatures with a public key. The others could be made by somebody who knows that key (HS256), or by anybody (none).
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
@@ -119,7 +119,7 @@ class OIDCClient:
         """Return what the provider publishes. Raise `ServiceUnavailable` if that cannot be read."""
         time = asyncio.get_running_loop().time()
         if self._metadata is None or self._metadata_until < time:
-            url = self._provider.issuer.rstrip("/") + "/.well-known/openid-configuration"
+            url = self._provider.issuer.rstrip("/") + DISCOVERY_PATH
             try:
                 found = msgspec.convert(await self._get(url), Metadata)
                 if found.issuer != self._provider.issuer:
