@@ -15,7 +15,6 @@ from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Routes
 from fieldgate.http.request.authentication import read_cookie, set_cookie
-from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.response.responses import NO_STORE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
@@ -28,8 +27,8 @@ from fieldgate.web.redirects import redirect
 
 ATTEMPT_COOKIE = b"fieldgate_sign_on"
 ATTEMPT_SECONDS = 15 * 60
-MAX_NEXT_CHARS = 1000
-CALLBACK_COST = 10  # a request to the provider for each
+MAX_NEXT_BYTES = 1000  # browsers drop cookies beyond 4096 bytes
+PROVIDER_COST = 10  # of the rate limit: requests to the provider
 
 routes = Routes(tag="Pages", scope=Scope.NONE, formats=(Format.HTML,), in_schema=False)
 
@@ -44,12 +43,14 @@ class CallbackQuery(msgspec.Struct, frozen=True):
     state: Annotated[str, Meta(description="What ties the answer to this browser.")] = ""
     iss: Annotated[str | None, Meta(description="Issuer of the answer.")] = None
     error: Annotated[str, Meta(description="Why the provider refused.")] = ""
+    error_description: Annotated[str, Meta(description="The same in words, for the operator.")] = ""
 
 
 @routes.raw(
     "/login/{provider}/",
     title=Message("Log in"),
     description=Message("Sends the browser to a provider of single sign-on."),
+    rate_cost=PROVIDER_COST,
     is_simple_page=True,
 )
 async def sign_on_start(
@@ -60,14 +61,12 @@ async def sign_on_start(
     sign_on: SignOn,
     templates: PageTemplates,
 ) -> Response:
-    link_to = None
-    if query.link:
-        # A link of another site must not make somebody link an account that is not theirs.
-        if not context.caller.accepts_csrf_token(query.link):
-            raise Forbidden(CSRF_FAILED)
-        link_to = context.caller.id
+    # A link of another site must not make somebody link an account that is not theirs.
+    if query.link and not context.caller.accepts_csrf_token(query.link):
+        raise Forbidden(CSRF_FAILED)
+    is_short = query.next.isprintable() and len(query.next.encode()) <= MAX_NEXT_BYTES
     try:
-        attempt, url = await sign_on.begin(provider, query.next[:MAX_NEXT_CHARS], language.value, link_to)
+        attempt, url = await sign_on.begin(provider, query.next if is_short else "/", language.value, query.link)
     except Problem as problem:
         return login_page(templates, context, sign_on, problem=problem, next_path=query.next)
     return Response(303, [(b"location", url.encode()), NO_STORE, NO_REFERRER, _cookie(attempt, context)])
@@ -77,7 +76,7 @@ async def sign_on_start(
     "/login/{provider}/callback/",
     title=Message("Log in"),
     description=Message("Where a provider of single sign-on sends the browser back to."),
-    rate_cost=CALLBACK_COST,
+    rate_cost=PROVIDER_COST,
     is_simple_page=True,
 )
 async def sign_on_callback(
@@ -95,14 +94,14 @@ async def sign_on_callback(
     try:
         if attempt is None or attempt.provider != provider or not _is_same(attempt.state, query.state):
             raise BadRequest(Message("This login was not begun in this browser, or is too old. Log in again."))
-        answer = Answer(query.code, query.state, query.iss, query.error)
+        answer = Answer(query.code, query.iss, query.error, query.error_description)
         user = await sign_on.finish(attempt, answer, context.caller, context.origin)
     except Problem as problem:
         next_path = "/" if attempt is None else attempt.next_path
         return login_page(
             templates, context, sign_on, problem=problem, next_path=next_path, headers=[forget, NO_REFERRER]
         )
-    if attempt.link_to is not None:
+    if attempt.link:
         message = Message("You can log in with {provider} now.", provider=sign_on.providers[provider].name)
         notice = set_notice(Notice(translate(message, context.request.language)), context.caller.csrf_secret, base_url)
         return redirect(base_url, "/account/", forget, notice, NO_REFERRER)
@@ -114,11 +113,15 @@ async def sign_on_callback(
     "/login/{provider}/logout/",
     title=Message("Log out"),
     description=Message("Sends the browser to a provider of single sign-on, to log out there."),
+    rate_cost=PROVIDER_COST,
     is_simple_page=True,
 )
-async def sign_on_logout(provider: str, base_url: BaseURL, sign_on: SignOn) -> Response:
-    url = await sign_on.logout_url(provider)
-    return Response(303, [(b"location", url.encode()), NO_STORE]) if url else redirect(base_url, "/login/")
+async def sign_on_logout(provider: str, context: HandlerContext, sign_on: SignOn, templates: PageTemplates) -> Response:
+    try:
+        url = await sign_on.logout_url(provider)
+    except Problem as problem:
+        return login_page(templates, context, sign_on, problem=problem, next_path="/")
+    return Response(303, [(b"location", url.encode()), NO_STORE])
 
 
 def _cookie(attempt: Attempt, context: HandlerContext) -> Header:

@@ -37,7 +37,7 @@ CLOCK_DIFFERENCE = 60  # seconds
 MAX_RESPONSE_BYTES = 1024 * 1024
 TIMEOUT_SECONDS = 10
 MAX_CONNECTIONS = 10
-METADATA_SECONDS = 3600  # how long the description of a provider is used
+METADATA_SECONDS = 3600  # how long the description of a provider is used, and its keys
 
 log = logging.getLogger(__name__)
 
@@ -128,7 +128,8 @@ class OIDCClient:
                     raise _ProviderFault(f"{url} names an endpoint without https")
             except (_ProviderFault, msgspec.ValidationError) as fault:
                 raise self._unavailable(fault) from None
-            self._metadata, self._metadata_until = found, time + METADATA_SECONDS
+            # A key that the provider has withdrawn is not used for longer than this.
+            self._metadata, self._metadata_until, self._keys = found, time + METADATA_SECONDS, None
         return self._metadata
 
     async def close(self) -> None:
@@ -164,7 +165,9 @@ class OIDCClient:
             "sub": {"essential": True},
         }
         params = {"nonce": nonce, "client_id": provider.client_id, "access_token": access_token}
-        claims = CodeIDToken(token.claims, token.header, options, params)
+        # Authlib knows the hash of the access token by the former name of the algorithm only (RFC 9864).
+        header = token.header | {"alg": "EdDSA"} if token.header["alg"] == "Ed25519" else token.header
+        claims = CodeIDToken(token.claims, header, options, params)
         claims.validate(leeway=CLOCK_DIFFERENCE)
         return dict(claims)
 

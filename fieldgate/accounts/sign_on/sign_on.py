@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CREDENTIAL = "provider"  # in the log
 MAX_SUBJECT_CHARS = 255  # of the standard
 SECRET_BYTES = 32
+MAX_LOGGED_CHARS = 300  # of what came from a browser
 
 log = logging.getLogger(__name__)
 
@@ -50,16 +51,16 @@ class Attempt(msgspec.Struct, frozen=True):
     nonce: str
     verifier: str
     next_path: str
-    link_to: int | None = None  # id of the user who links an account, instead of logging in
+    link: str = ""  # CSRF token of the session that links an account, instead of logging in
 
 
 class Answer(msgspec.Struct, frozen=True):
     """The parameters with which a provider sends the browser back."""
 
     code: str = ""
-    state: str = ""
     iss: str | None = None
     error: str = ""
+    error_description: str = ""
 
 
 class SignOn:
@@ -74,20 +75,20 @@ class SignOn:
         self._accounts, self._identities, self._editor, self._teams, self._reference = stores
         self._clients: dict[str, OIDCClient] = {}
 
-    async def begin(
-        self, provider_id: str, next_path: str, language: str, link_to: int | None = None
-    ) -> tuple[Attempt, str]:
+    async def begin(self, provider_id: str, next_path: str, language: str, link: str = "") -> tuple[Attempt, str]:
         """Return an attempt, and the URL at the provider where the person logs in."""
         client = self._client(provider_id)
         state, nonce, verifier = (secrets.token_urlsafe(SECRET_BYTES) for _ in range(3))
         url = await client.authorization_url(state=state, nonce=nonce, verifier=verifier, language=language)
-        return Attempt(provider_id, state, nonce, verifier, next_path, link_to), url
+        return Attempt(provider_id, state, nonce, verifier, next_path, link), url
 
     async def finish(self, attempt: Attempt, answer: Answer, caller: Caller, origin: Origin) -> User:
         """Return the user who logged in, or linked an account. Raise a `Problem` whose message the person can read."""
         client, provider = self._client(attempt.provider), self.providers[attempt.provider]
         await client.check_issuer(answer.iss)
         if answer.error or not answer.code:
+            reason = f"{answer.error} {answer.error_description}"[:MAX_LOGGED_CHARS]
+            log.warning("single sign-on with %s: the provider refused: %r", provider.id, reason)
             raise Forbidden(Message("{provider} did not log you in. Nothing was changed.", provider=provider.name))
         claims = await client.read_claims(
             answer.code, nonce=attempt.nonce, verifier=attempt.verifier, wanted=_wanted_claims(provider)
@@ -96,8 +97,9 @@ class SignOn:
         if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT_CHARS or not subject.isprintable():
             raise BadRequest(Message("The answer of the provider is not valid, or too old. Log in again."))
         _check_domain(provider, claims)
-        if attempt.link_to is not None:
-            if not isinstance(caller, User) or caller.id != attempt.link_to:
+        if attempt.link:
+            # The cookie may be from another site of the same domain, which does not know the session.
+            if not isinstance(caller, User) or not caller.accepts_csrf_token(attempt.link):
                 raise Forbidden(Message("You were logged out, or are somebody else now. Log in and try again."))
             await self._identities.link(caller.id, provider.issuer, subject, by=caller)
             return caller
@@ -113,8 +115,14 @@ class SignOn:
         return user
 
     async def logout_url(self, provider_id: str) -> str:
-        """Where the browser goes to log out at the provider; empty if it offers none."""
-        return await self._client(provider_id).logout_url(f"{self._base_url}/login/")
+        """Where the browser goes to log out at the provider. Raise `Conflict` if it offers that nowhere."""
+        url = await self._client(provider_id).logout_url(f"{self._base_url}/login/")
+        if not url:
+            name = self.providers[provider_id].name
+            raise Conflict(
+                Message("{provider} offers no logout to other services. Log out on its own pages.", provider=name)
+            )
+        return url
 
     async def close(self) -> None:
         for client in self._clients.values():
@@ -135,6 +143,8 @@ class SignOn:
         self, provider: Provider, subject: str, claims: Mapping[str, Any], origin: Origin
     ) -> Row[Any]:
         if not provider.create_users:
+            # For `fieldgate user link`. Some providers show the subject nowhere.
+            log.warning("single sign-on with %s: no user for %s %r", provider.id, provider.issuer, subject)
             raise Forbidden(_STRANGER)
         claim = claims.get(provider.username_claim)
         if not isinstance(claim, str) or not claim.strip():
@@ -160,7 +170,10 @@ class SignOn:
                 then=lambda connection, user_id: add_identity(connection, user_id, provider.issuer, subject),
             )
         except UsernameTaken:
-            # It may be the same person, or another one: the provider cannot know.
+            pass  # unless the same person logged in twice at once
+        row = await self._identities.find_user(provider.issuer, subject)
+        if row is None:
+            # The user may be the same person, or another one: the provider cannot know.
             raise Conflict(
                 Message(
                     "There already is a user {name} here. If this is you, log in with your password, and link "
@@ -168,10 +181,7 @@ class SignOn:
                     name=username,
                     provider=provider.name,
                 )
-            ) from None
-        row = await self._identities.find_user(provider.issuer, subject)
-        if row is None:  # deleted meanwhile
-            raise Forbidden(_STRANGER)
+            )
         return row
 
     async def _apply_claims(self, provider: Provider, claims: Mapping[str, Any], user: User) -> None:
@@ -207,18 +217,24 @@ class SignOn:
 
 
 def _wanted_claims(provider: Provider) -> list[str]:
-    email = "email" if provider.allowed_domains else ""
-    names = (provider.username_claim, email, provider.countries_claim, provider.ifrc_claim, provider.teams_claim)
+    names = [provider.username_claim, provider.countries_claim, provider.ifrc_claim, provider.teams_claim]
+    if provider.allowed_domains:
+        is_email_enough = provider.trust_email or provider.domain_claim
+        names += [provider.domain_claim or "email", "" if is_email_enough else "email_verified"]
     return [name for name in names if name]
 
 
 def _check_domain(provider: Provider, claims: Mapping[str, Any]) -> None:
     if not provider.allowed_domains:
         return
-    email = claims.get("email")
-    is_verified = provider.trust_email or _is_true(claims.get("email_verified"))
-    name, _, domain = email.rpartition("@") if isinstance(email, str) else ("", "", "")
-    if not (is_verified and name and domain.lower() in {each.lower() for each in provider.allowed_domains}):
+    if provider.domain_claim:
+        domain = claims.get(provider.domain_claim)
+    else:
+        email = claims.get("email")
+        is_verified = provider.trust_email or _is_true(claims.get("email_verified"))
+        name, _, domain = email.rpartition("@") if is_verified and isinstance(email, str) else ("", "", "")
+        domain = domain if name else ""
+    if not isinstance(domain, str) or domain.lower() not in {each.lower() for each in provider.allowed_domains}:
         raise Forbidden(Message("Your e-mail address is not one of those that can log in here."))
 
 
