@@ -39,6 +39,7 @@ class Assignment(msgspec.Struct, frozen=True):
 
 _NOTHING: Codenames = frozenset()
 Ends = Mapping[str, datetime]
+_NO_ENDS: Ends = {}
 
 AssignmentsByUser = Mapping[int, Sequence[Assignment]]  # by user id
 
@@ -64,22 +65,18 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     on_collection: AssignmentsByUser = {}
     teams: Mapping[int, Sequence[int]] = {}  # ids of teams by user, of those with assignments
 
-    def public_permissions(self) -> Codenames:
-        """Return what the public may do."""
-        return rules.own_permissions(self._own_state(PUBLIC_USER_ID), self.asset_type)
-
-    def state_of(self, user_id: int, public: Codenames | None = None) -> PermissionState:
-        """Return the state of a user's permissions. The public is a user, too, with the id `PUBLIC_USER_ID`.
-
-        `public` are the `public_permissions`, if they are known already.
-        """
+    def state_of(self, user_id: int) -> PermissionState:
+        """Return the state of a user's permissions. The public is a user, too, with the id `PUBLIC_USER_ID`."""
         if user_id == PUBLIC_USER_ID:
             return self._own_state(user_id)
-        if public is not None:
-            return self._own_state(user_id, public)
-        of_public = self._own_state(PUBLIC_USER_ID)
-        held = rules.own_permissions(of_public, self.asset_type)
-        return self._own_state(user_id, held, rules.own_ends(of_public, self.asset_type))
+        public, public_ends = self._public
+        return self._own_state(user_id, public, public_ends)
+
+    @cached_property
+    def _public(self) -> tuple[Codenames, Ends]:
+        """What the public may do, and until when."""
+        state = self._own_state(PUBLIC_USER_ID)
+        return rules.own_permissions(state, self.asset_type), rules.own_ends(state, self.asset_type)
 
     def passed_by_teams(self, user_id: int) -> PassedOn:
         """Return what the teams of a user pass on. A denial on the collection is one for the assets in it, too."""
@@ -118,9 +115,7 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             {permission: end for permission, end in ends.items() if end != NEVER},
         )
 
-    def _own_state(
-        self, user_id: int, public: Codenames = _NOTHING, public_ends: Ends | None = None
-    ) -> PermissionState:
+    def _own_state(self, user_id: int, public: Codenames = _NOTHING, public_ends: Ends = _NO_ENDS) -> PermissionState:
         rows, passed = self.direct.get(user_id, ()), self.passed_by_teams(user_id)
         partial = None
         for row in rows:
@@ -139,7 +134,7 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             ends=_ends(rows),
             collection_ends={} if user_id == self.collection_owner_id else _ends(self.on_collection.get(user_id, ())),
             team_ends=passed.ends,
-            public_ends=public_ends or {},
+            public_ends=public_ends,
         )
 
     def _inherited_permissions(self, user_id: int) -> Codenames:

@@ -22,7 +22,6 @@ from sqlalchemy import (
     false,
     func,
     literal,
-    not_,
     or_,
     select,
 )
@@ -39,7 +38,7 @@ from fieldgate.assets.tables import (
     assets,
     assignments,
     files,
-    has_not_ended,
+    grants_now,
     invite_status,
     is_live,
     ownership_invites,
@@ -346,8 +345,7 @@ class AssetStore:
             .where(
                 assignments.c.user_id == PUBLIC_USER_ID,
                 assignments.c.permission == visibility_sql.DISCOVER,
-                not_(assignments.c.is_denied),
-                has_not_ended(),
+                grants_now(),
                 assets.c.owner_id.in_(owner_ids),
                 is_live(),
             )

@@ -15,6 +15,7 @@ from sqlalchemy import (
     UniqueConstraint,
     and_,
     case,
+    not_,
     or_,
 )
 from sqlalchemy.sql.selectable import FromClause
@@ -109,6 +110,11 @@ assignments = Table(
 def has_not_ended(rows: FromClause = assignments) -> ColumnElement[bool]:
     """A condition of every statement that reads assignments: one that has ended is as if it did not exist."""
     return or_(rows.c.expires_at.is_(None), rows.c.expires_at > ClockTime())
+
+
+def grants_now(rows: FromClause = assignments) -> ColumnElement[bool]:
+    """Whether an assignment grants its permission: it is no denial and has not ended."""
+    return and_(not_(rows.c.is_denied), has_not_ended(rows))
 
 
 # An offer of assets to another user. One that is still open after `expires_at` has expired.

@@ -19,13 +19,14 @@ from sqlalchemy.sql.selectable import FromClause
 
 from fieldgate.accounts.leaving import OwnedAsset
 from fieldgate.accounts.tables import users
+from fieldgate.assets.asset_log import asset_entry
 from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, check_token
 from fieldgate.assets.sharing.ownership_invites import cancel_transfers
 from fieldgate.assets.sharing.team_assets import log_deleted_teams
 from fieldgate.assets.store import TOPIC, AssetStore, lock_assets, only_listed
 from fieldgate.assets.tables import COLLECTION, assets, is_live
 from fieldgate.db import Database, DataVersions, RowPage, in_values, now, paginate
-from fieldgate.db.log import PROJECT, LogEntry, LogObject, write_log
+from fieldgate.db.log import write_log
 from fieldgate.errors import Forbidden, NotFound
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
@@ -147,7 +148,7 @@ class Trash:
     async def purge_rows(self, connection: AsyncConnection, by: Caller, rows: Sequence[Row[Any]]) -> None:
         """Delete assets for good. The caller locked them, and bumps the data version if they were not in the trash."""
         await connection.execute(assets.delete().where(self._is_one_of(rows)))
-        await write_log(connection, by, *(_log_entry("delete", row) for row in rows))
+        await write_log(connection, by, *(asset_entry("delete", row) for row in rows))
 
     # The next methods are for a transaction that deletes the account of the owner.
 
@@ -185,7 +186,7 @@ class Trash:
         if self.days:
             deletion = assets.update().where(self._is_one_of(rows)).values(deleted_at=now(), deleted_by=user.id)
             await connection.execute(deletion)
-            await write_log(connection, user, *(_log_entry("in-trash", row) for row in rows))
+            await write_log(connection, user, *(asset_entry("in-trash", row) for row in rows))
         else:
             await self.purge_rows(connection, user, rows)
         await self._update_summaries(connection, {row.parent_id for row in rows} - ids)
@@ -197,7 +198,7 @@ class Trash:
         in_trash = select(collections.c.id).where(collections.c.deleted_at.is_not(None))
         alone = and_(is_restored, assets.c.parent_id.in_(in_trash))
         await connection.execute(assets.update().where(alone).values(parent_id=None))
-        await write_log(connection, user, *(_log_entry("put-back", row) for row in rows))
+        await write_log(connection, user, *(asset_entry("put-back", row) for row in rows))
         parents = set((await connection.execute(select(assets.c.parent_id).where(is_restored))).scalars())
         await self._update_summaries(connection, parents | {row.id for row in rows if row.asset_type == COLLECTION})
 
@@ -278,7 +279,3 @@ def _select_deleted() -> Select[Any]:
         .outerjoin(deleters, deleters.c.id == assets.c.deleted_by)
         .where(assets.c.deleted_at.is_not(None))
     )
-
-
-def _log_entry(action: str, row: Row[Any]) -> LogEntry:
-    return LogEntry(log_type=PROJECT, action=action, object=LogObject("asset", row.uid, row.name, row.owner_id))

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, CompoundSelect, Select, and_, case, exists
 from sqlalchemy.sql.selectable import FromClause
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users, with_teams_of
-from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
+from fieldgate.assets.tables import assets, assignments, grants_now, is_live
 
 # Checking this permission is enough: a row that grants another permission comes with one that grants view_asset, and
 # a row that denies view_asset comes with rows that deny the permissions depending on it.
@@ -52,8 +52,7 @@ def collection_is_visible(collection: FromClause, user_id: int | ColumnElement[i
         given.c.asset_id == collection.c.id,
         given.c.user_id.in_(with_teams_of(user_id)),
         given.c.permission == VIEW,
-        not_(given.c.is_denied),
-        has_not_ended(given),
+        grants_now(given),
         not_(_is_denied(collection.c.id, user_id)),
     )
     return or_(collection.c.owner_id == user_id, is_granted, _is_granted(collection.c.id, PUBLIC_USER_ID, VIEW))
@@ -86,8 +85,7 @@ def _granted_ids(user_id: int, permission: str) -> Select[Any]:
     return select(assignments.c.asset_id.label("id")).where(
         assignments.c.user_id.in_(with_teams_of(user_id)),
         assignments.c.permission == permission,
-        not_(assignments.c.is_denied),
-        has_not_ended(),
+        grants_now(),
         not_(_is_denied(assignments.c.asset_id, user_id)),
     )
 
@@ -100,8 +98,7 @@ def _inherited_ids(user_id: int) -> Select[Any]:
         .where(
             assignments.c.user_id.in_(with_teams_of(user_id)),
             assignments.c.permission == VIEW,
-            not_(assignments.c.is_denied),
-            has_not_ended(),
+            grants_now(),
             not_(_is_denied(inside.c.id, user_id)),
             not_(_is_denied(inside.c.id, assignments.c.user_id)),
             not_(_is_denied(assignments.c.asset_id, user_id)),
@@ -148,8 +145,7 @@ def _is_shared_directly() -> ColumnElement[bool]:
         given,
         given.c.asset_id == assets.c.id,
         given.c.user_id != assets.c.owner_id,
-        not_(given.c.is_denied),
-        has_not_ended(given),
+        grants_now(given),
         _is_active(given.c.user_id),
     )
 
@@ -161,8 +157,7 @@ def _is_shared_by_collection() -> ColumnElement[bool]:
         given.c.asset_id == assets.c.parent_id,
         given.c.user_id != assets.c.owner_id,
         given.c.permission == VIEW,
-        not_(given.c.is_denied),
-        has_not_ended(given),
+        grants_now(given),
         not_(_is_denied(assets.c.id, given.c.user_id)),
         _is_active(given.c.user_id),
     )
@@ -187,8 +182,7 @@ def _is_granted(asset_id: ColumnElement[int], user_id: int, permission: str) -> 
         given.c.asset_id == asset_id,
         given.c.user_id == user_id,
         given.c.permission == permission,
-        not_(given.c.is_denied),
-        has_not_ended(given),
+        grants_now(given),
     )
 
 

@@ -241,9 +241,8 @@ def plan_changes(
     # Most of a thousand users are in the same state. The filters are stored, too: an id is only unique while its
     # object exists.
     outcomes: dict[object, tuple[RuleOutcome, Filters | None]] = {}
-    public = asset.scope.public_permissions()
     for user, grants in by_user.items():
-        before = asset.scope.state_of(user.id, public)
+        before = asset.scope.state_of(user.id)
         filters = _merge_filters(grants)
         ends = tuple(sorted(_requested_ends(grants).items(), key=itemgetter(0)))
         key = (

@@ -187,12 +187,11 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def through_teams(self) -> list[ListedAssignment]:
         """Return what active users have through teams only."""
         found = []
-        public = self.scope.public_permissions()
         for user_id in self.scope.teams:
             user = self.grantees_by_id[user_id]
             if not user.is_active or user_id == self.scope.owner_id:
                 continue
-            state = self.scope.state_of(user_id, public)
+            state = self.scope.state_of(user_id)
             for permission in rules.passed_on(state, self.asset_type) - state.granted - state.collection:
                 filters = rules.own_filters(state, self.asset_type) if permission == PARTIAL else None
                 uid = team_assignment_uid(self.uid, user_id, permission)
@@ -217,9 +216,8 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def _inherited_assignments(self) -> Iterator[ListedAssignment]:
         if self.collection_uid is None:
             return
-        public = self.scope.public_permissions()
         for grantee in self.holders():
-            state = self.scope.state_of(grantee.id, public)
+            state = self.scope.state_of(grantee.id)
             uids = self._collection_uids(grantee.id)
             for permission in state.collection & rules.passed_on(state, self.asset_type):
                 end = state.collection_ends.get(permission)

@@ -41,7 +41,7 @@ from sqlalchemy import (
 
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, team_members, teams, tokens, users, with_teams_of
-from fieldgate.assets.tables import assets, assignments, has_not_ended
+from fieldgate.assets.tables import assets, assignments, grants_now
 from fieldgate.db import Database, RowPage, Timestamp, paginate
 from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
@@ -154,8 +154,7 @@ def _managed_by(user_id: int) -> CompoundSelect[Any]:
         select(given.c.asset_id).where(
             given.c.user_id.in_(with_teams_of(user_id)),
             given.c.permission == "manage_asset",
-            given.c.is_denied.is_(False),
-            has_not_ended(given),
+            grants_now(given),
             is_held,
         ),
     )
@@ -226,7 +225,7 @@ _COLUMNS = (
 
 def _direct(managed: _Ids) -> Select[Any]:
     return select(assignments.c.asset_id, *_COLUMNS, false().label("is_inherited")).where(
-        assignments.c.is_denied.is_(False), has_not_ended(), _among(assignments.c.asset_id, managed)
+        grants_now(), _among(assignments.c.asset_id, managed)
     )
 
 
@@ -237,8 +236,7 @@ def _from_collections(managed: _Ids) -> Select[Any]:
         .join_from(assignments, inside, inside.c.parent_id == assignments.c.asset_id)
         .where(
             assignments.c.permission.in_(INHERITABLE),
-            assignments.c.is_denied.is_(False),
-            has_not_ended(),
+            grants_now(),
             _among(inside.c.id, managed),
             ~_is_denied(inside.c.id, assignments.c.user_id, assignments.c.permission),
         )
@@ -282,7 +280,7 @@ def _is_overruled(asset_id: Any, user_id: Any, permission: Any) -> ColumnElement
     """Whether a user does not have a permission of a team, because of what is assigned to the user."""
     partial = assignments.alias()
     same = and_(partial.c.asset_id == asset_id, partial.c.user_id == user_id, partial.c.permission == PARTIAL)
-    is_partial = and_(same, partial.c.is_denied.is_(False), has_not_ended(partial))
+    is_partial = and_(same, grants_now(partial))
     is_limited = exists(select(partial.c.id).where(is_partial).correlate_except(partial))
     return or_(_is_denied(asset_id, user_id, permission), and_(permission.in_(ON_ALL_SUBMISSIONS), is_limited))
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from sqlalchemy import Select, not_, or_, select, union
+from sqlalchemy import Select, or_, select, union
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, team_members, teams, users
-from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
+from fieldgate.assets.tables import assets, assignments, grants_now, is_live
 from fieldgate.db import Database, RowPage, paginate
 from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
@@ -25,7 +25,7 @@ class SuggestionStore:
 def _select_known(caller: User) -> Select[Any]:
     own_teams = select(team_members.c.team_id).where(team_members.c.user_id == caller.id)
     own_assets = select(assets.c.id).where(assets.c.owner_id == caller.id, is_live())
-    is_shared = (assignments.c.asset_id.in_(own_assets), not_(assignments.c.is_denied), has_not_ended())
+    is_shared = (assignments.c.asset_id.in_(own_assets), grants_now())
     known = union(
         own_teams,
         select(team_members.c.user_id).where(team_members.c.team_id.in_(own_teams)),

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, and_, func, not_, select
+from sqlalchemy import ColumnElement, Select, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import users
@@ -15,7 +15,7 @@ from fieldgate.assets.sharing.change_log import effect_row, permission_entry
 from fieldgate.assets.sharing.grants import Action, AssetGrants
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
 from fieldgate.assets.store import only_listed
-from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
+from fieldgate.assets.tables import assets, assignments, grants_now, is_live
 from fieldgate.db import Database, paginate
 from fieldgate.db.log import LogObject, LogUser, write_log
 from fieldgate.identity import Caller, User
@@ -133,7 +133,7 @@ def _select_assets(caller: User, team_id: int) -> Select[Any]:
 
 
 def _is_granted(team_ids: Collection[int]) -> ColumnElement[bool]:
-    return and_(assignments.c.user_id.in_(team_ids), not_(assignments.c.is_denied), has_not_ended())
+    return and_(assignments.c.user_id.in_(team_ids), grants_now())
 
 
 def _state(scope: AssignmentScope, user_id: int, *team_ids: int) -> PermissionState:
