@@ -187,10 +187,7 @@ class AssetWriter:
             raise asset_not_found()
         checked = await self._check(user, content.data, asset.asset_type, changes.get("name", found[0]), asset.uid)
         async with self._database.transaction() as connection:
-            row = await self._store.find(connection, asset.uid)
-            if row is None:
-                raise asset_not_found()
-            (await authorize_row(connection, row, user)).require("change_asset")
+            row = await self._store.lock_to_change(connection, asset.uid, user)
             if "settings" in changes:
                 changes = {**changes, "settings": {**row.settings, **changes["settings"]}}
             if checked.title:

@@ -10,7 +10,7 @@ from sqlalchemy import Row, and_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.assets.asset_log import asset_entry
-from fieldgate.assets.authorization import asset_not_found, authorize_row
+from fieldgate.assets.authorization import authorize_row
 from fieldgate.assets.schemas import DeploymentBody
 from fieldgate.assets.store import TOPIC, AssetStore
 from fieldgate.assets.tables import SURVEY, assets, is_live, versions
@@ -88,10 +88,7 @@ class Deployments:
             raise ValidationError({"payload": [message]})
 
     async def _lock(self, connection: AsyncConnection, user: User, uid: str) -> Row[Any]:
-        asset = await self._store.find(connection, uid)
-        if asset is None:
-            raise asset_not_found()
-        (await authorize_row(connection, asset, user)).require("change_asset")
+        asset = await self._store.lock_to_change(connection, uid, user)
         if asset.asset_type != SURVEY:
             raise BadRequest(Message("Only surveys can be deployed."))
         return asset

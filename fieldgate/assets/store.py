@@ -177,6 +177,14 @@ class AssetStore:
         query = select(assets).where(assets.c.uid == uid, is_live()).with_for_update()
         return (await connection.execute(query)).one_or_none()
 
+    async def lock_to_change(self, connection: AsyncConnection, uid: str, user: User) -> Row[Any]:
+        """Return the row of an asset and lock it. Raise an error unless the user may change the asset."""
+        row = await self.find(connection, uid)
+        if row is None:
+            raise asset_not_found()
+        (await authorize_row(connection, row, user)).require("change_asset")
+        return row
+
     async def find_same_forms(
         self, connection: AsyncConnection, owner_id: int, name: str, form_id: str | None
     ) -> Sequence[Row[Any]]:
@@ -218,25 +226,20 @@ class AssetStore:
     async def get_xform(self, asset_id: int, *, deployed: bool = False) -> tuple[str, str | None] | None:
         """Return the name of an asset and the XForm of its newest or deployed version, with that name as its title."""
         query = select(assets.c.name, versions.c.xform).join_from(assets, versions, _is_version(deployed=deployed))
-        async with self._database.read_transaction() as connection:
-            row = (await connection.execute(query.where(assets.c.id == asset_id))).one_or_none()
-            return None if row is None else (row.name, row.xform and set_title(row.xform, row.name))
+        row = await self._first(query.where(assets.c.id == asset_id))
+        return None if row is None else (row.name, row.xform and set_title(row.xform, row.name))
 
     async def get_newest_version(self, asset_id: int, *, deployed: bool = False) -> Row[Any] | None:
         """Return the newest or deployed version with the name of the asset, without the content."""
         columns = (versions.c.id, versions.c.uid, versions.c.file_id, versions.c.created_at, assets.c.name)
-        query: Select[Any] = (
-            select(*columns).join_from(assets, versions, _is_version(deployed=deployed)).where(assets.c.id == asset_id)
-        )
-        async with self._database.read_transaction() as connection:
-            row: Row[Any] | None = (await connection.execute(query)).one_or_none()
-            return row
+        found: Select[Any] = select(*columns).join_from(assets, versions, _is_version(deployed=deployed))
+        return await self._first(found.where(assets.c.id == asset_id))
 
     async def get_content(self, version_id: int) -> dict[str, Any]:
         """Return the content of a version, {} if it was deleted."""
         query = select(versions.c.content).where(versions.c.id == version_id)
-        async with self._database.read_transaction() as connection:
-            return (await connection.execute(query)).scalar() or {}
+        row = await self._first(query)
+        return {} if row is None else row.content
 
     async def list_versions(self, asset_id: int, page: PageRequest, *, deployed: bool = False) -> RowPage:
         """Return a page of the versions, or of those that were deployed, newest first, without their contents."""
@@ -257,28 +260,21 @@ class AssetStore:
     async def get_version(self, asset_id: int, uid: str) -> Row[Any] | None:
         """Return one version with its content and XForm."""
         query = select(versions, files.c.name).outerjoin_from(versions, files)
-        async with self._database.read_transaction() as connection:
-            query = query.where(versions.c.asset_id == asset_id, versions.c.uid == uid)
-            return (await connection.execute(query)).one_or_none()
+        return await self._first(query.where(versions.c.asset_id == asset_id, versions.c.uid == uid))
 
     async def get_version_before(self, asset_id: int, number: int) -> Row[Any] | None:
         """Return the newest version with a lower number."""
         query = select(versions).where(versions.c.asset_id == asset_id, versions.c.number < number)
-        async with self._database.read_transaction() as connection:
-            return (await connection.execute(query.order_by(versions.c.number.desc()).limit(1))).one_or_none()
+        return await self._first(query.order_by(versions.c.number.desc()).limit(1))
 
     async def get_deployment(self, asset_id: int) -> Row[Any] | None:
         """Return the uid of the deployed version and whether it is active; None if no version was deployed."""
         query: Select[Any] = select(assets.c.deployed_version_uid, assets.c.deployment_active)
         is_deployed = assets.c.deployed_version_uid.is_not(None)
-        async with self._database.read_transaction() as connection:
-            found = await connection.execute(query.where(assets.c.id == asset_id, is_deployed))
-            row: Row[Any] | None = found.one_or_none()
-            return row
+        return await self._first(query.where(assets.c.id == asset_id, is_deployed))
 
     async def get_file(self, file_id: int) -> Row[Any] | None:
-        async with self._database.read_transaction() as connection:
-            return (await connection.execute(select(files).where(files.c.id == file_id))).one_or_none()
+        return await self._first(select(files).where(files.c.id == file_id))
 
     async def count_download(self, caller: Caller, asset: AuthorizedAsset, name: str) -> None:
         """Log that a form was downloaded as a file, or its table of permissions."""
@@ -288,23 +284,14 @@ class AssetStore:
     async def update(self, user: User, uid: str, **values: Any) -> None:
         """Change an asset, if the user may. This is checked after the asset is locked. Settings are merged."""
         async with self._database.transaction() as connection:
-            row = await self._lock(connection, uid)
-            asset = await authorize_row(connection, row, user)
-            asset.require("change_asset")
+            row = await self.lock_to_change(connection, uid, user)
             if "settings" in values:
                 values["settings"] = {**row.settings, **values["settings"]}
             await write_log(connection, user, *change_entries(row, values))
-            changed = assets.update().where(assets.c.id == asset.id)
+            changed = assets.update().where(assets.c.id == row.id)
             values = {"modified_at": now(), "modified_by": user.id, **_with_name_key(values)}
             await connection.execute(changed.values(values))
             await self._data_versions.bump(connection, TOPIC)
-
-    async def _lock(self, connection: AsyncConnection, uid: str) -> Row[Any]:
-        """Lock the asset and return its row."""
-        row = await self.find(connection, uid)
-        if row is None:
-            raise asset_not_found()
-        return row
 
     async def find_open_invite(self, asset_id: int) -> Row[Any] | None:
         """Return the open invitation to own an asset: uid, sender_id, recipient_id, sender, recipient, status."""
@@ -318,6 +305,9 @@ class AssetStore:
             .join(recipients, recipients.c.id == invites.c.recipient_id)
             .where(assets.c.id == asset_id, ownership_transfers.c.status == "pending", invite_status() == "pending")
         )
+        return await self._first(query)
+
+    async def _first(self, query: Select[Any]) -> Row[Any] | None:
         async with self._database.read_transaction() as connection:
             row: Row[Any] | None = (await connection.execute(query)).first()
             return row

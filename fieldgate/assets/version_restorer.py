@@ -11,7 +11,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.storage_quota import StorageQuota
 from fieldgate.assets.asset_log import asset_entry
-from fieldgate.assets.authorization import asset_not_found, authorize_row
 from fieldgate.assets.sharing.changes import apply_type_change
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import TOPIC, AssetStore
@@ -39,10 +38,7 @@ class VersionRestorer:
     async def restore(self, user: User, uid: str, version_uid: str) -> str:
         """Add a copy of a version to its asset, if the user may change it. Return the uid of the copy."""
         async with self._database.transaction() as connection:
-            asset = await self._store.find(connection, uid)
-            if asset is None:
-                raise asset_not_found()
-            (await authorize_row(connection, asset, user)).require("change_asset")
+            asset = await self._store.lock_to_change(connection, uid, user)
             await self._quota.check(asset.owner_id)
             version = await self._find_earlier(connection, asset.id, version_uid)
             asset_type = effective_type(asset.asset_type, version.summary.get("row_count", 0))

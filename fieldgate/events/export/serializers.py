@@ -4,6 +4,7 @@ To add a format: add a member to `Format` if it is new, then one entry to `SERIA
 """
 
 from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -43,42 +44,37 @@ class EventSerializer(msgspec.Struct, frozen=True):
         )
 
 
-class RowFormat(msgspec.Struct, frozen=True, kw_only=True):
-    """A format that is a start, independent rows and an end."""
+def row_serializer(
+    format_: Format,
+    encode_rows: RecordEncoder,
+    *,
+    encode_start: RecordEncoder = lambda _, __: b"",  # gets the first records
+    separator: bytes = b"",  # between batches of rows
+    end: bytes = b"",
+    encode_page: RecordEncoder | None = None,
+    **options: Any,
+) -> EventSerializer:
+    """Make the serializer of a format that is a start, independent rows and an end.
 
-    encode_rows: RecordEncoder
-    encode_start: RecordEncoder = lambda _, __: b""  # gets the first records
-    separator: bytes = b""  # between batches of rows
-    end: bytes = b""
+    `encode_page` is for formats whose pages differ from their exports.
+    """
 
-    def encode(self, records: Sequence[bytes], context: FileContext) -> bytes:
-        """Encode all records as a complete file."""
-        return self.encode_start(records, context) + self.encode_rows(records, context) + self.end
+    def encode(records: Sequence[bytes], context: FileContext) -> bytes:
+        return encode_start(records, context) + encode_rows(records, context) + end
 
-    async def stream(self, batches: RecordBatches, context: FileContext) -> Chunks:
+    def encode_batch(records: Sequence[bytes], context: FileContext, is_first: bool) -> bytes:
+        before = encode_start(records, context) if is_first else separator
+        return before + encode_rows(records, context)
+
+    async def stream(batches: RecordBatches, context: FileContext) -> Chunks:
         # The start comes with the first batch: an error before that still has its own status code.
         is_first = True
         async for records in batches:
-            yield await run_in_thread(self._encode_batch, records, context, is_first)
+            yield await run_in_thread(encode_batch, records, context, is_first)
             is_first = False
-        yield (self.encode_start([], context) if is_first else b"") + self.end
+        yield (encode_start([], context) if is_first else b"") + end
 
-    def _encode_batch(self, records: Sequence[bytes], context: FileContext, is_first: bool) -> bytes:
-        before = self.encode_start(records, context) if is_first else self.separator
-        return before + self.encode_rows(records, context)
-
-
-def row_serializer(
-    format_: Format,
-    rows: RowFormat,
-    *,
-    encode_page: RecordEncoder | None = None,
-    is_flat: bool = False,
-    ordering: str = "",
-    shape: RecordShape = RecordShape.RECORD,
-) -> EventSerializer:
-    """Make the serializer of a row format. `encode_page` is for formats whose pages differ from their exports."""
-    return EventSerializer(format_, rows.stream, encode_page or rows.encode, is_flat, ordering, shape)
+    return EventSerializer(format_, stream, encode_page or encode, **options)
 
 
 _CSV_HEADER, _CSV_HASHTAGS = encode_csv([COLUMNS]), encode_csv([HASHTAG_ROW])
@@ -91,28 +87,27 @@ def _encode_csv_start(_: Sequence[bytes], context: FileContext) -> bytes:
 
 CSV = row_serializer(
     Format.CSV,
-    RowFormat(encode_start=_encode_csv_start, encode_rows=lambda rows, _: b"".join(rows)),
+    lambda rows, _: b"".join(rows),
+    encode_start=_encode_csv_start,
     is_flat=True,
     shape=RecordShape.ROW,
 )
-NDJSON = row_serializer(
-    Format.NDJSON, RowFormat(encode_rows=lambda records, _: b"".join([each + b"\n" for each in records]))
-)
+NDJSON = row_serializer(Format.NDJSON, lambda records, _: b"".join([each + b"\n" for each in records]))
 XLSX = EventSerializer(Format.XLSX, write_xlsx, is_flat=True, shape=RecordShape.ROW)
 GEOJSON = row_serializer(
     Format.GEOJSON,
-    RowFormat(
-        encode_start=lambda _, __: geojson.BEGIN,
-        encode_rows=geojson.encode_features,
-        separator=geojson.SEPARATOR,
-        end=geojson.END,
-    ),
+    geojson.encode_features,
+    encode_start=lambda _, __: geojson.BEGIN,
+    separator=geojson.SEPARATOR,
+    end=geojson.END,
     encode_page=geojson.encode_geojson_page,
     is_flat=True,
 )
 ATOM = row_serializer(
     Format.ATOM,
-    RowFormat(encode_start=atom.encode_feed_start, encode_rows=atom.encode_entries, end=atom.END),
+    atom.encode_entries,
+    encode_start=atom.encode_feed_start,
+    end=atom.END,
     is_flat=True,
     ordering=atom.ORDERING,
 )
