@@ -206,7 +206,7 @@ def build_app(
     team_store = TeamStore(database, data_versions, trash.log_deleted_teams)
     sign_on = SignOn(settings, (account_store, identities, user_editor, team_store, reference))
     workbook_writer = WorkbookWriter()
-    form_files = FormFiles(authorizer, asset_store, workbook_writer)
+    form_files = FormFiles(asset_store, workbook_writer)
     sandbox = RequestSandbox(SandboxLimits(settings.import_memory, settings.import_seconds))
     content_checker = SandboxContentChecker(sandbox, settings.max_upload)
     import_store = ImportStore(database, data_versions)
@@ -224,9 +224,9 @@ def build_app(
         admin_routes.PublicCollections(asset_store.count_public_collections),
         internal_client,
         import_store, quota, asset_store, AssetLists(database), authorizer, workbook_writer,
-        form_files, AccountExporter(database, form_files), AssetReader(authorizer, asset_store, sharing),
+        form_files, AccountExporter(database, form_files), AssetReader(asset_store, sharing),
         sharing, TeamAssets(database, sharing), SuggestionStore(database),
-        AssetWriter(database, data_versions, authorizer, content_checker, quota),
+        AssetWriter(database, data_versions, content_checker, quota),
         VersionRestorer(database, data_versions, quota), Deployments(database, data_versions),
         trash,
         fetcher or URLFetcher(settings.import_hosts), sandbox,

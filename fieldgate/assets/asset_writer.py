@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.storage_quota import StorageQuota
 from fieldgate.assets.asset_log import asset_entry, change_entries, creation_entry
-from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found, authorize_row
+from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row
 from fieldgate.assets.form_checker import CheckedContent, ContentChecker, ContentToCheck
 from fieldgate.assets.sharing.changes import apply_type_change
 from fieldgate.assets.sharing.grant_parsing import InvalidReference, parse_reference
@@ -74,16 +74,10 @@ class WrittenAsset(msgspec.Struct, frozen=True):
 
 class AssetWriter:
     def __init__(
-        self,
-        database: Database,
-        data_versions: DataVersions,
-        authorizer: AssetAuthorizer,
-        checker: ContentChecker,
-        quota: StorageQuota,
+        self, database: Database, data_versions: DataVersions, checker: ContentChecker, quota: StorageQuota
     ) -> None:
         self._database = database
         self._data_versions = data_versions
-        self._authorizer = authorizer
         self._checker = checker
         self._quota = quota
         self._store = AssetStore(database, data_versions)
@@ -117,7 +111,7 @@ class AssetWriter:
 
     async def change(self, user: User, uid: str, body: AssetChange) -> WrittenAsset:
         """Change the name, settings and content of an asset. What is not sent stays as it is."""
-        asset = await self._authorizer.authorize(uid, user)
+        asset = await self._store.authorize(uid, user)
         asset.require("change_asset")
         name = None if body.name is None else strip_control_characters(body.name)
         if name == "":
@@ -150,7 +144,7 @@ class AssetWriter:
         return _new_asset(user, checked, name, settings)
 
     async def _clone(self, user: User, body: AssetCreation, uid: str) -> NewAsset:
-        source = await self._authorizer.authorize(_asset_uid("clone_from", body.clone_from or ""), user)
+        source = await self._store.authorize(_asset_uid("clone_from", body.clone_from or ""), user)
         asset_type = body.asset_type or source.asset_type
         if COLLECTION in (source.asset_type, asset_type):
             raise ValidationError({"clone_from": [_NO_CLONES_OF_COLLECTIONS]})
@@ -228,7 +222,7 @@ class AssetWriter:
         if body.asset_type == COLLECTION:
             raise ValidationError({"parent": [Message("A collection cannot be in another collection.")]})
         try:
-            collection = await self._authorizer.authorize(uid, user)
+            collection = await self._store.authorize(uid, user)
         except NotFound:
             raise _no_collection(uid) from None
         _require_collection(collection)

@@ -31,7 +31,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users, with_service_accounts
 from fieldgate.assets import visibility_sql
 from fieldgate.assets.asset_log import change_entries, export_entry
-from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, effective_user_id
+from fieldgate.assets.authorization import (
+    AssetAuthorizer,
+    AuthorizedAsset,
+    asset_not_found,
+    authorize_row,
+    effective_user_id,
+)
 from fieldgate.assets.tables import (
     COLLECTION,
     FORM_TYPES,
@@ -80,6 +86,8 @@ class AssetStore:
     def __init__(self, database: Database, data_versions: DataVersions) -> None:
         self._database = database
         self._data_versions = data_versions
+        # What a write is checked with before it begins, and a read.
+        self.authorize = AssetAuthorizer(database).authorize
 
     # The next methods run in a transaction of the caller, who also bumps the data version.
 

@@ -13,7 +13,7 @@ from sqlalchemy import Row
 
 from fieldgate.accounts.schemas import user_path
 from fieldgate.accounts.tables import PUBLIC_USER_ID
-from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found, effective_user_id
+from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, effective_user_id
 from fieldgate.assets.schemas import (
     ASSETS_PATH,
     INVITES_PATH,
@@ -201,14 +201,13 @@ def permission_records(
 class AssetReader:
     """Reads single assets as their callers see them."""
 
-    def __init__(self, authorizer: AssetAuthorizer, store: AssetStore, sharing: AssignmentStore) -> None:
-        self._authorizer = authorizer
+    def __init__(self, store: AssetStore, sharing: AssignmentStore) -> None:
         self._store = store
         self._sharing = sharing
 
     async def detail(self, uid: str, caller: Caller, language: Language) -> Raw:
         """The record of an asset with its content. Raise `NotFound` if the caller cannot view it."""
-        asset = await self._authorizer.authorize(uid, caller)
+        asset = await self._store.authorize(uid, caller)
         grants = await self._sharing.load_visible(asset, caller)
         row = await self._store.get_visible(caller, asset.id)
         if row is None:  # deleted since it was authorized
@@ -223,7 +222,7 @@ class AssetReader:
 
     async def deployment(self, uid: str, caller: Caller) -> Row[Any] | None:
         """The uid of the deployed version and whether it is active; None if no version was deployed."""
-        return await self._store.get_deployment((await self._authorizer.authorize(uid, caller)).id)
+        return await self._store.get_deployment((await self._store.authorize(uid, caller)).id)
 
     async def _deployed_versions(self, asset: AuthorizedAsset, row: Row[Any]) -> DeployedVersions:
         if row.deployed_version_uid is None:

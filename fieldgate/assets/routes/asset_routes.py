@@ -8,7 +8,7 @@ from http import HTTPStatus
 from msgspec import Raw
 
 from fieldgate.assets.asset_lists import LIST_TOPICS, AssetLists, AssetSearch
-from fieldgate.assets.authorization import AssetAuthorizer, audience_key, effective_user_id
+from fieldgate.assets.authorization import audience_key, effective_user_id
 from fieldgate.assets.routes.asset_records import AssetReader, ListEncoder
 from fieldgate.assets.schemas import (
     ASSETS_PATH,
@@ -97,10 +97,10 @@ async def asset_detail(uid: str, caller: Caller, language: Language, reader: Ass
     scope=Scope.IMPORTS,
 )
 async def asset_deletion(
-    uid: str, user: User, query: DryRunQuery, authorizer: AssetAuthorizer, trash: Trash
+    uid: str, user: User, query: DryRunQuery, store: AssetStore, trash: Trash
 ) -> Response | PreviewResult:
     if query.dry_run:
-        asset = await authorizer.authorize(uid, user)
+        asset = await store.authorize(uid, user)
         asset.require_delete()
         deleted, kept = await trash.preview(user, asset)
         records = [KeptAsset(Link(asset_path(row.uid)), row.uid, row.name, row.username) for row in kept]

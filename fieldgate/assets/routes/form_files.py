@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from fieldgate.assets.authorization import AssetAuthorizer, asset_not_found
+from fieldgate.assets.authorization import asset_not_found
 from fieldgate.assets.routes.asset_records import XFORM_TYPES
 from fieldgate.assets.schemas import VersionChoice
 from fieldgate.assets.store import AssetStore
@@ -24,13 +24,12 @@ NOT_DEPLOYED = Message("No version of this form is published yet.")
 
 
 class FormFiles:
-    def __init__(self, authorizer: AssetAuthorizer, store: AssetStore, writer: WorkbookWriter) -> None:
-        self._authorizer = authorizer
+    def __init__(self, store: AssetStore, writer: WorkbookWriter) -> None:
         self._store = store
         self._writer = writer
 
     async def xform(self, uid: str, choice: VersionChoice, caller: Caller) -> Response:
-        asset = await self._authorizer.authorize(uid, caller)
+        asset = await self._store.authorize(uid, caller)
         found = await self._store.get_xform(asset.id, deployed=choice.version is not None)
         if found is None:
             raise _version_not_found(choice)
@@ -46,7 +45,7 @@ class FormFiles:
         self, uid: str, choice: VersionChoice, suffix: str, caller: Caller, context: HandlerContext
     ) -> Response:
         """The uploaded file if it is a workbook, otherwise one that is written from the content."""
-        asset = await self._authorizer.authorize(uid, caller)
+        asset = await self._store.authorize(uid, caller)
         if asset.asset_type == "collection":
             raise NotFound(Message("A collection has no workbook. Download the assets in it one by one."))
         row = await self._store.get_newest_version(asset.id, deployed=choice.version is not None)

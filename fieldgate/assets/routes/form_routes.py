@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found
+from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found
 from fieldgate.assets.diff_records import ChangeSerializer, count_changes
 from fieldgate.assets.form_outline import FormOutline
 from fieldgate.assets.form_schemas import (
@@ -44,15 +44,9 @@ routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
     ),
 )
 async def question_list(
-    uid: str,
-    page: PageRequest,
-    caller: Caller,
-    language: Language,
-    query: QuestionFilters,
-    authorizer: AssetAuthorizer,
-    store: AssetStore,
+    uid: str, page: PageRequest, caller: Caller, language: Language, query: QuestionFilters, store: AssetStore
 ) -> ListResult[QuestionRecord]:
-    asset = await authorizer.authorize(uid, caller)
+    asset = await store.authorize(uid, caller)
     content = await _load_content(asset, query.version, store)
     place = _language_place(content, query.language, language)
 
@@ -75,15 +69,9 @@ async def question_list(
     ),
 )
 async def version_diff(
-    uid: str,
-    version: str,
-    caller: Caller,
-    language: Language,
-    query: DiffFilters,
-    authorizer: AssetAuthorizer,
-    store: AssetStore,
+    uid: str, version: str, caller: Caller, language: Language, query: DiffFilters, store: AssetStore
 ) -> DiffRecord:
-    asset = await authorizer.authorize(uid, caller)
+    asset = await store.authorize(uid, caller)
     new_row = await get_version(asset, version, store)
     old_row = await _find_against(asset, query.against, new_row, store)
     new, old = new_row.content, {} if old_row is None else old_row.content

@@ -12,7 +12,7 @@ from fieldgate.accounts.log_records import (
 )
 from fieldgate.accounts.log_store import LogStore
 from fieldgate.accounts.teams import TeamStore
-from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset
+from fieldgate.assets.authorization import AuthorizedAsset
 from fieldgate.assets.routes.asset_routes import TAG
 from fieldgate.assets.schemas import ASSETS_PATH
 from fieldgate.assets.sharing.ownership_invites import INVITE_ACTIONS
@@ -44,12 +44,11 @@ async def asset_history(
     user: User,
     query: HistoryQuery,
     request: ParsedRequest,
-    authorizer: AssetAuthorizer,
     store: LogStore,
     assignments: AssignmentStore,
     teams: TeamStore,
 ) -> ListResult[HistoryLogRecord]:
-    asset = await authorizer.authorize(uid, user)
+    asset = await assignments.authorize(uid, user)
     asset.require("manage_asset")
     count, rows = await store.page(page, query.q, [PROJECT], *_conditions(asset))
     known = await teams.known_ids(user, [row.subject_id for row in rows if row.subject_id is not None])
@@ -65,8 +64,8 @@ async def asset_history(
     title=Message("Actions in the history"),
     description=Message("The actions that are in the history of an asset. Only for managers of the asset."),
 )
-async def asset_history_actions(uid: str, user: User, authorizer: AssetAuthorizer, store: LogStore) -> ActionList:
-    asset = await authorizer.authorize(uid, user)
+async def asset_history_actions(uid: str, user: User, assignments: AssignmentStore, store: LogStore) -> ActionList:
+    asset = await assignments.authorize(uid, user)
     asset.require("manage_asset")
     return ActionList(await store.list_actions(log.c.log_type == PROJECT, *_conditions(asset)))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset
+from fieldgate.assets.authorization import AuthorizedAsset
 from fieldgate.assets.routes.asset_records import version_fields
 from fieldgate.assets.routes.asset_routes import TAG
 from fieldgate.assets.routes.form_files import download_response
@@ -31,10 +31,8 @@ routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
     title=Message("Versions"),
     description=Message("All versions of an asset, newest first."),
 )
-async def version_list(
-    uid: str, page: PageRequest, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
-) -> ListResult[VersionRecord]:
-    asset = await authorizer.authorize(uid, caller)
+async def version_list(uid: str, page: PageRequest, caller: Caller, store: AssetStore) -> ListResult[VersionRecord]:
+    asset = await store.authorize(uid, caller)
     count, found = await store.list_versions(asset.id, page)
     numbers = await store.get_deployed_numbers(asset.id)
     return ListResult(count, [VersionRecord(**_record_fields(asset, version, numbers)) for version in found])
@@ -46,10 +44,8 @@ async def version_list(
     title=Message("Version"),
     description=Message("One version of an asset, with its content."),
 )
-async def version_detail(
-    uid: str, version: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
-) -> VersionDetail:
-    asset = await authorizer.authorize(uid, caller)
+async def version_detail(uid: str, version: str, caller: Caller, store: AssetStore) -> VersionDetail:
+    asset = await store.authorize(uid, caller)
     found = await get_version(asset, version, store)
     numbers = await store.get_deployed_numbers(asset.id)
     return VersionDetail(**_record_fields(asset, found, numbers), content=found.content)
@@ -64,10 +60,8 @@ async def version_detail(
     media_type="application/octet-stream",
     schema={"type": "string", "format": "binary"},
 )
-async def version_file(
-    uid: str, version: str, context: HandlerContext, authorizer: AssetAuthorizer, store: AssetStore
-) -> Response:
-    asset = await authorizer.authorize(uid, context.caller)
+async def version_file(uid: str, version: str, context: HandlerContext, store: AssetStore) -> Response:
+    asset = await store.authorize(uid, context.caller)
     found = await get_version(asset, version, store)
     if not asset.may_see_import:
         raise NotFound(_ONLY_FOR_OWNER)
@@ -90,10 +84,10 @@ async def version_file(
     scope=Scope.IMPORTS,
 )
 async def version_restoration(
-    uid: str, version: str, user: User, restorer: VersionRestorer, authorizer: AssetAuthorizer, store: AssetStore
+    uid: str, version: str, user: User, restorer: VersionRestorer, store: AssetStore
 ) -> Created:
     new_uid = await restorer.restore(user, uid, version)
-    asset = await authorizer.authorize(uid, user)
+    asset = await store.authorize(uid, user)
     numbers = await store.get_deployed_numbers(asset.id)
     fields = _record_fields(asset, await get_version(asset, new_uid, store), numbers)
     return Created(VersionRecord(**fields), fields["url"])

@@ -31,7 +31,13 @@ from sqlalchemy.engine import Connection
 
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, TEAM_PREFIX, team_members, teams, users
-from fieldgate.assets.authorization import AssignmentScope, AuthorizedAsset, asset_not_found, effective_user_id
+from fieldgate.assets.authorization import (
+    AssetAuthorizer,
+    AssignmentScope,
+    AuthorizedAsset,
+    asset_not_found,
+    effective_user_id,
+)
 from fieldgate.assets.sharing.change_log import LoggedEffect, change_entries, logged_effects
 from fieldgate.assets.sharing.grants import (
     Action,
@@ -74,6 +80,8 @@ class AssignmentStore:
     def __init__(self, database: Database, data_versions: DataVersions) -> None:
         self._database = database
         self._data_versions = data_versions
+        # What a write is checked with before it begins, and a read.
+        self.authorize = AssetAuthorizer(database).authorize
 
     @cached_property
     def _queries(self) -> "_Queries":

@@ -7,7 +7,7 @@ from functools import partial
 
 from fieldgate.accounts.teams import TeamStore
 from fieldgate.assets.asset_lists import LIST_TOPICS
-from fieldgate.assets.authorization import AssetAuthorizer, audience_key
+from fieldgate.assets.authorization import audience_key
 from fieldgate.assets.schemas import AssignmentRecord
 from fieldgate.assets.sharing.changes import SharingChange, apply_change
 from fieldgate.assets.sharing.grant_parsing import ErrorCollector, end_in_the_past_message, parse_assignment
@@ -55,14 +55,9 @@ routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
     strict_freshness=True,
 )
 async def assignment_list(
-    uid: str,
-    caller: Caller,
-    query: TeamsQuery,
-    language: Language,
-    authorizer: AssetAuthorizer,
-    store: AssignmentStore,
+    uid: str, caller: Caller, query: TeamsQuery, language: Language, store: AssignmentStore
 ) -> RecordResult:
-    grants = await store.load_visible(await authorizer.authorize(uid, caller), caller)
+    grants = await store.load_visible(await store.authorize(uid, caller), caller)
     return await run_by_cost(grants.cost, _encode_list, grants, caller, language, with_teams=query.teams)
 
 
@@ -85,15 +80,9 @@ def _encode_list(grants: AssetGrants, caller: Caller, language: Language, *, wit
     scope=Scope.SHARING,
 )
 async def assignment_creation(
-    uid: str,
-    user: User,
-    body: RawFields,
-    query: DryRunQuery,
-    language: Language,
-    authorizer: AssetAuthorizer,
-    store: AssignmentStore,
+    uid: str, user: User, body: RawFields, query: DryRunQuery, language: Language, store: AssignmentStore
 ) -> Created | PreviewResult:
-    (await authorizer.authorize(uid, user)).require("manage_asset")
+    (await store.authorize(uid, user)).require("manage_asset")
     errors = ErrorCollector()
     fields = parse_struct(AssignmentBody, body)
     grant = parse_assignment(fields, errors)
@@ -132,15 +121,9 @@ def _assign(transaction: SharingTransaction, change: SharingChange) -> tuple[Ass
     error_statuses=(403,),
 )
 async def assignment_history(
-    uid: str,
-    page: PageRequest,
-    caller: Caller,
-    language: Language,
-    authorizer: AssetAuthorizer,
-    store: AssignmentStore,
-    teams: TeamStore,
+    uid: str, page: PageRequest, caller: Caller, language: Language, store: AssignmentStore, teams: TeamStore
 ) -> ListResult[HistoryRecord]:
-    asset = await authorizer.authorize(uid, caller)
+    asset = await store.authorize(uid, caller)
     asset.require("manage_asset")
     count, effects = await store.history(uid, page)
     known = await teams.known_ids(caller, [entry.subject_id for entry, _ in effects])
@@ -154,9 +137,9 @@ async def assignment_history(
     description=Message("One permission that a user has on an asset."),
 )
 async def assignment_detail(
-    uid: str, assignment: str, caller: Caller, language: Language, authorizer: AssetAuthorizer, store: AssignmentStore
+    uid: str, assignment: str, caller: Caller, language: Language, store: AssignmentStore
 ) -> AssignmentRecord:
-    grants = await store.load_visible(await authorizer.authorize(uid, caller), caller)
+    grants = await store.load_visible(await store.authorize(uid, caller), caller)
     return assignment_record(grants, _find(grants, assignment, caller), language)
 
 
@@ -182,15 +165,9 @@ def _find(grants: AssetGrants, assignment_uid: str, caller: Caller) -> ListedAss
     scope=Scope.SHARING,
 )
 async def assignment_deletion(
-    uid: str,
-    assignment: str,
-    user: User,
-    query: DryRunQuery,
-    language: Language,
-    authorizer: AssetAuthorizer,
-    store: AssignmentStore,
+    uid: str, assignment: str, user: User, query: DryRunQuery, language: Language, store: AssignmentStore
 ) -> PreviewResult | None:
-    await authorizer.authorize(uid, user)
+    await store.authorize(uid, user)
 
     def remove(transaction: SharingTransaction) -> list[PermissionChange]:
         grants = transaction.load(uid)

@@ -5,7 +5,6 @@ from functools import partial
 
 from msgspec import Raw
 
-from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.schemas import AssignmentRecord
 from fieldgate.assets.sharing.changes import SharingChange, apply_and_reload, change_assignments
 from fieldgate.assets.sharing.grant_parsing import (
@@ -66,15 +65,9 @@ routes = Routes(tag=TAG, scope=Scope.SHARING, asset_limit=AssetLimit.PATH)
     max_body=MAX_LIST_BYTES,
 )
 async def assignment_replacement(
-    uid: str,
-    user: User,
-    body: JSONArray,
-    query: ReplacementQuery,
-    language: Language,
-    authorizer: AssetAuthorizer,
-    store: AssignmentStore,
+    uid: str, user: User, body: JSONArray, query: ReplacementQuery, language: Language, store: AssignmentStore
 ) -> Raw:
-    (await authorizer.authorize(uid, user)).require("manage_asset")
+    (await store.authorize(uid, user)).require("manage_asset")
     errors = ErrorCollector()
     parsed = await run_by_cost(estimate_parse_cost(body), parse_assignments, body, errors)
     change = SharingChange(
@@ -102,15 +95,9 @@ async def assignment_replacement(
     body_schema=UserPermissionsBody,
 )
 async def user_permissions_replacement(
-    uid: str,
-    user: User,
-    body: RawFields,
-    query: DryRunQuery,
-    language: Language,
-    authorizer: AssetAuthorizer,
-    store: AssignmentStore,
+    uid: str, user: User, body: RawFields, query: DryRunQuery, language: Language, store: AssignmentStore
 ) -> Raw:
-    (await authorizer.authorize(uid, user)).require("manage_asset")
+    (await store.authorize(uid, user)).require("manage_asset")
     errors = ErrorCollector()
     change = SharingChange(
         action=Action.REPLACE,
@@ -152,15 +139,9 @@ def _parse_user_permissions(body: UserPermissionsBody, errors: ErrorCollector) -
     error_statuses=(409,),
 )
 async def assignment_clearing(
-    uid: str,
-    user: User,
-    body: RawFields,
-    query: DryRunQuery,
-    language: Language,
-    authorizer: AssetAuthorizer,
-    store: AssignmentStore,
+    uid: str, user: User, body: RawFields, query: DryRunQuery, language: Language, store: AssignmentStore
 ) -> PreviewResult | None:
-    asset = await authorizer.authorize(uid, user)
+    asset = await store.authorize(uid, user)
     name = _parse_username(parse_struct(ClearBody, body).username, is_needed="manage_asset" in asset.allowed)
     change = SharingChange(
         action=Action.REMOVE_ALL,
@@ -199,17 +180,11 @@ def _parse_username(text: str, *, is_needed: bool) -> str:
     body_schema=CloneBody,
 )
 async def assignment_cloning(
-    uid: str,
-    user: User,
-    body: RawFields,
-    query: DryRunQuery,
-    language: Language,
-    authorizer: AssetAuthorizer,
-    store: AssignmentStore,
+    uid: str, user: User, body: RawFields, query: DryRunQuery, language: Language, store: AssignmentStore
 ) -> Raw:
-    (await authorizer.authorize(uid, user)).require("manage_asset")
+    (await store.authorize(uid, user)).require("manage_asset")
     source_uid = _parse_source(parse_struct(CloneBody, body).clone_from, uid)
-    await authorizer.authorize(source_uid, user)
+    await store.authorize(source_uid, user)
 
     def clone(transaction: SharingTransaction) -> tuple[list[PermissionChange], AssetGrants]:
         target, source = transaction.load(uid, [user.id]), transaction.load(source_uid)

@@ -9,7 +9,7 @@ from fieldgate.accounts.schemas import user_path
 from fieldgate.accounts.store import AccountStore
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.accounts.teams import TeamStore
-from fieldgate.assets.authorization import AssetAuthorizer, asset_not_found
+from fieldgate.assets.authorization import asset_not_found
 from fieldgate.assets.schemas import asset_path, team_path
 from fieldgate.assets.sharing.grant_parsing import parse_field, parse_permission_field, user_not_found_message
 from fieldgate.assets.sharing.schemas import ASSIGNMENTS_PATH, TAG
@@ -49,12 +49,11 @@ async def assignment_explanation(
     query: ExplanationFilters,
     caller: Caller,
     language: Language,
-    authorizer: AssetAuthorizer,
     store: AssignmentStore,
     accounts: AccountStore,
     teams: TeamStore,
 ) -> ExplanationRecord:
-    asset = await authorizer.authorize(uid, caller)
+    asset = await store.authorize(uid, caller)
     username = parse_field("user", "users", query.user)
     permission = parse_permission_field("permission", query.permission)
     user = await accounts.find_any(username)

@@ -4,7 +4,6 @@ from datetime import date
 
 from msgspec import Raw
 
-from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.sharing.changes import SharingChange, change_assignments
 from fieldgate.assets.sharing.csv_table import MAX_TABLE_BYTES, parse_table, write_table
 from fieldgate.assets.sharing.grant_parsing import ErrorCollector
@@ -42,15 +41,10 @@ routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
     no_store=True,
 )
 async def assignment_table(
-    uid: str,
-    context: HandlerContext,
-    language: Language,
-    authorizer: AssetAuthorizer,
-    store: AssignmentStore,
-    assets: AssetStore,
+    uid: str, context: HandlerContext, language: Language, store: AssignmentStore, assets: AssetStore
 ) -> Response:
     caller = context.logged_caller
-    asset = await authorizer.authorize(uid, caller)
+    asset = await store.authorize(uid, caller)
     grants = await store.load_visible(asset, caller)
     table = await run_by_cost(grants.cost, _encode_table, grants, caller)
     name = await store.get_asset_name(uid)
@@ -96,15 +90,9 @@ def _max_table_bytes(_: Settings) -> int:
     scope=Scope.SHARING,
 )
 async def assignment_table_upload(
-    uid: str,
-    user: User,
-    body: RawFields,
-    query: TableUploadQuery,
-    language: Language,
-    authorizer: AssetAuthorizer,
-    store: AssignmentStore,
+    uid: str, user: User, body: RawFields, query: TableUploadQuery, language: Language, store: AssignmentStore
 ) -> Raw:
-    (await authorizer.authorize(uid, user)).require("manage_asset")
+    (await store.authorize(uid, user)).require("manage_asset")
     parsed = parse_struct(TableBody, body)
     mode = parsed.mode or query.mode or "add"
     field, data = _uploaded_table(parsed)

@@ -203,13 +203,7 @@ async def member_list(uid: str, page: PageRequest, user: User, teams: TeamStore)
     scope=Scope.SHARING,
 )
 async def member_addition(
-    uid: str,
-    user: User,
-    body: NewMembers,
-    query: DryRunQuery,
-    language: Language,
-    teams: TeamStore,
-    assets: TeamAssets,
+    uid: str, user: User, body: NewMembers, query: DryRunQuery, language: Language, teams: TeamStore, assets: TeamAssets
 ) -> Created | PreviewResult:
     names = _parse_names(body)
     if query.dry_run:
@@ -265,13 +259,7 @@ async def member_change(uid: str, username: str, user: User, body: RoleChange, t
     scope=Scope.SHARING,
 )
 async def member_removal(
-    uid: str,
-    username: str,
-    user: User,
-    query: DryRunQuery,
-    language: Language,
-    teams: TeamStore,
-    assets: TeamAssets,
+    uid: str, username: str, user: User, query: DryRunQuery, language: Language, teams: TeamStore, assets: TeamAssets
 ) -> PreviewResult | None:
     if query.dry_run:
         member = await teams.find_member(user, uid, username)
