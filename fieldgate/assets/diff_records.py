@@ -6,7 +6,7 @@ from typing import Any
 
 from fieldgate.assets.expression_text import expression_text
 from fieldgate.assets.form_schemas import DiffCount, FieldChange, FormChange
-from fieldgate.assets.form_texts import LabelFinder, clip, text_in, type_name
+from fieldgate.assets.form_texts import FIELD_LABELS, LabelFinder, clip, row_name, text_in, type_name
 from fieldgate.assets.version_diff import ChangedField, ContentChange
 from fieldgate.assets.workbook_sheets import TRANSLATED_KEYS
 from fieldgate.i18n.languages import Language
@@ -17,40 +17,6 @@ MAX_TEXT_CHARS = 2_000  # of a value in words
 _EXPRESSION_FIELDS = frozenset(
     {"relevant", "constraint", "calculation", "choice_filter", "required", "read_only", "repeat_count", "trigger"}
 )
-FIELD_LABELS: dict[str, Message] = {
-    "_or_other": Message("Allows another answer"),
-    "appearance": Message("Appearance"),
-    "calculation": Message("Calculated as"),
-    "choice_filter": Message("Choices shown if"),
-    "constraint": Message("Allowed if"),
-    "constraint_message": Message("Message for a refused answer"),
-    "default": Message("Default answer"),
-    "default_language": Message("Default language"),
-    "file": Message("File with the choices"),
-    "form_id": Message("Form ID"),
-    "guidance_hint": Message("Guidance"),
-    "hint": Message("Hint"),
-    "id_string": Message("Form ID"),
-    "instance_name": Message("Name of a submission"),
-    "label": Message("Label"),
-    "media::audio": Message("Audio"),
-    "media::big-image": Message("Large image"),
-    "media::image": Message("Image"),
-    "media::video": Message("Video"),
-    "parameters": Message("Parameters"),
-    "read_only": Message("Read only if"),
-    "relevant": Message("Shown if"),
-    "repeat_count": Message("Number of repetitions"),
-    "required": Message("Required"),
-    "required_message": Message("Message for a missing answer"),
-    "select_from_list_name": Message("List of choices"),
-    "style": Message("Layout"),
-    "tags": Message("Tags"),
-    "translations": Message("Order of languages"),
-    "trigger": Message("Calculated when this changes"),
-    "type": Message("Type"),
-    "version": Message("Version"),
-}
 _YES, _NO = Message("yes"), Message("no")
 
 
@@ -114,7 +80,7 @@ class ChangeSerializer:
         return clip(labels.readable(text) if field in TRANSLATED_KEYS else text, MAX_TEXT_CHARS)
 
     def _group(self, row: Mapping[str, Any] | None, labels: LabelFinder) -> str | None:
-        return None if row is None else labels.question(str(row.get("name") or row.get("$autoname") or ""))
+        return None if row is None else labels.question(row_name(row))
 
 
 def _row_label(change: ContentChange, row: Mapping[str, Any] | None, labels: LabelFinder) -> str:

@@ -4,14 +4,14 @@ outline = FormOutline(content, place=0)
 outline.records(range(0, 50), Language.FRENCH)
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
 
 import msgspec
 
 from fieldgate.assets.expression_text import expression_text
 from fieldgate.assets.form_schemas import ChoiceRecord, ConditionKind, ConditionRecord, QuestionKind, QuestionRecord
-from fieldgate.assets.form_texts import LabelFinder, clip, text_in, type_name
+from fieldgate.assets.form_texts import FIELD_LABELS, LabelFinder, choice_name, clip, row_name, text_in, type_name
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 
@@ -34,25 +34,18 @@ _LIST_COLUMNS = (
 )  # fmt: skip
 _MEDIA_COLUMNS = ("media::image", "media::big-image", "media::audio", "media::video")
 _CONDITION_LABELS: dict[ConditionKind, Message] = {
-    "relevant": Message("Shown if"),
-    "required": Message("Required if"),
-    "constraint": Message("Allowed if"),
-    "calculation": Message("Calculated as"),
-    "choice_filter": Message("Choices shown if"),
-    "repeat_count": Message("Number of repetitions"),
-    "read_only": Message("Read only if"),
-    "default": Message("Default answer"),
+    kind: Message("Required if") if kind == "required" else FIELD_LABELS[kind] for kind in get_args(ConditionKind)
 }
 
 
-class _Item(msgspec.Struct, frozen=True):
+class FormItem(msgspec.Struct, frozen=True):
     """A row with its place in the form."""
 
     place: int
     row: _Row
     number: int | None
     depth: int
-    group: "_Item | None"  # the innermost one
+    group: "FormItem | None"  # the innermost one
 
     def groups(self) -> list[_Row]:
         """The innermost groups around it, the outermost of them first."""
@@ -69,7 +62,7 @@ class FormOutline:
 
     def __init__(self, content: Mapping[str, Any], place: int) -> None:
         self._labels = LabelFinder(content, place)
-        self._items = list(_items(content.get("survey") or ()))
+        self._items = list(form_items(content))
 
     def __len__(self) -> int:
         return len(self._items)
@@ -85,10 +78,10 @@ class FormOutline:
         """The rows at these places. Places after the end are left out."""
         return [self._record(self._items[place], language) for place in places if place < len(self._items)]
 
-    def _record(self, item: _Item, language: Language) -> QuestionRecord:
+    def _record(self, item: FormItem, language: Language) -> QuestionRecord:
         row, labels = item.row, self._labels
         type_ = str(row.get("type", ""))
-        name = str(row.get("name") or row.get("$autoname") or "")
+        name = row_name(row)
         label = text_in(row.get("label"), labels.place)
         list_name = _list_name(row)
         choices = labels.choices(list_name) if list_name else []
@@ -122,11 +115,11 @@ class FormOutline:
         return clip(self._labels.readable(text_in(row.get(column), self._labels.place).text), MAX_TEXT_CHARS)
 
     def _group_label(self, group: _Row, language: Language) -> str:
-        name = str(group.get("name") or group.get("$autoname") or "")
+        name = row_name(group)
         return self._labels.question(name) if name else type_name(str(group.get("type")), language)
 
     def _choice(self, choice: _Row) -> ChoiceRecord:
-        name = str(choice.get("name") or choice.get("$autovalue") or "")
+        name = choice_name(choice)
         return ChoiceRecord(name, self._text(choice, "label") or name)
 
     def _conditions(self, row: _Row, name: str, language: Language) -> list[ConditionRecord]:
@@ -134,14 +127,13 @@ class FormOutline:
         for kind, label in _CONDITION_LABELS.items():
             value = row.get(kind)
             if isinstance(value, str) and value.strip():
-                text = self._default_text(row, value) if kind == "default" else ""
+                text = self._default_text(name, value) if kind == "default" else ""
                 text = text or expression_text(value, self._labels, language, name)
                 found.append(ConditionRecord(kind, translate(label, language), text, value))
         return found
 
-    def _default_text(self, row: _Row, value: str) -> str:
+    def _default_text(self, name: str, value: str) -> str:
         """The label of a choice, or a plain text that is no expression."""
-        name = str(row.get("name") or row.get("$autoname") or "")
         return self._labels.choice(name, value) or ("" if "${" in value or "(" in value else clip(value))
 
 
@@ -155,22 +147,19 @@ def row_kind(question_type: str) -> QuestionKind:
     return "hidden" if question_type.removeprefix("uri:") in _HIDDEN_TYPES else "question"
 
 
-def is_group_end(question_type: str) -> bool:
-    return question_type.startswith("end_")
-
-
-def _items(survey: Sequence[_Row]) -> Iterable[_Item]:
-    open_groups: list[_Item] = []
+def form_items(content: Mapping[str, Any]) -> Iterable[FormItem]:
+    """The rows of a form, without those that end a group."""
+    open_groups: list[FormItem] = []
     number = 0
-    for place, row in enumerate(survey):
+    for place, row in enumerate(content.get("survey") or ()):
         type_ = str(row.get("type", ""))
-        if is_group_end(type_):
+        if type_.startswith("end_"):
             del open_groups[-1:]
             continue
         kind = row_kind(type_)
         number += kind == "question"
         group = open_groups[-1] if open_groups else None
-        item = _Item(place, row, number if kind == "question" else None, len(open_groups), group)
+        item = FormItem(place, row, number if kind == "question" else None, len(open_groups), group)
         yield item
         if kind in ("group", "repeat"):
             open_groups.append(item)

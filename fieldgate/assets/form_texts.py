@@ -79,6 +79,15 @@ def clip(text: str, limit: int = MAX_QUOTED_CHARS) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
 
 
+def row_name(row: Mapping[str, Any]) -> str:
+    """The name of a question or group, given or generated."""
+    return str(row.get("name") or row.get("$autoname") or "")
+
+
+def choice_name(row: Mapping[str, Any]) -> str:
+    return str(row.get("name") or row.get("$autovalue") or "")
+
+
 class LabelFinder:
     """The labels of questions and choices by name, in one language."""
 
@@ -87,8 +96,8 @@ class LabelFinder:
         self._quoted: dict[str, str] = {}
         self._rows: dict[str, Mapping[str, Any]] = {}
         for row in content.get("survey") or ():
-            if name := row.get("name") or row.get("$autoname"):
-                self._rows.setdefault(str(name), row)
+            if name := row_name(row):
+                self._rows.setdefault(name, row)
         self._choices: dict[str, dict[str, Mapping[str, Any]]] = {}
         for choice in content.get("choices") or ():
             list_name, name = str(choice.get("list_name")), str(choice.get("name") or choice.get("$autovalue"))
@@ -120,6 +129,41 @@ class LabelFinder:
         """A text of the form with the labels of the questions that it refers to."""
         return _REFERENCE.sub(lambda found: f"[{self.question(found[1])}]", plain(text[:MAX_READABLE_CHARS]))
 
+
+FIELD_LABELS: dict[str, Message] = {
+    "_or_other": Message("Allows another answer"),
+    "appearance": Message("Appearance"),
+    "calculation": Message("Calculated as"),
+    "choice_filter": Message("Choices shown if"),
+    "constraint": Message("Allowed if"),
+    "constraint_message": Message("Message for a refused answer"),
+    "default": Message("Default answer"),
+    "default_language": Message("Default language"),
+    "file": Message("File with the choices"),
+    "form_id": Message("Form ID"),
+    "guidance_hint": Message("Guidance"),
+    "hint": Message("Hint"),
+    "id_string": Message("Form ID"),
+    "instance_name": Message("Name of a submission"),
+    "label": Message("Label"),
+    "media::audio": Message("Audio"),
+    "media::big-image": Message("Large image"),
+    "media::image": Message("Image"),
+    "media::video": Message("Video"),
+    "parameters": Message("Parameters"),
+    "read_only": Message("Read only if"),
+    "relevant": Message("Shown if"),
+    "repeat_count": Message("Number of repetitions"),
+    "required": Message("Required"),
+    "required_message": Message("Message for a missing answer"),
+    "select_from_list_name": Message("List of choices"),
+    "style": Message("Layout"),
+    "tags": Message("Tags"),
+    "translations": Message("Order of languages"),
+    "trigger": Message("Calculated when this changes"),
+    "type": Message("Type"),
+    "version": Message("Version"),
+}
 
 TYPE_NAMES: dict[str, Message] = {
     "acknowledge": Message("Confirmation"),

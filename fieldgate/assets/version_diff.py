@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.assets.form_outline import is_group_end, row_kind
+from fieldgate.assets.form_outline import form_items
 from fieldgate.assets.form_schemas import Change, Part
-from fieldgate.assets.form_texts import form_languages
+from fieldgate.assets.form_texts import choice_name, form_languages, row_name
 from fieldgate.assets.workbook_sheets import LOCKING, PLAIN_SHEETS, TRANSLATED_KEYS
 
 _Row = Mapping[str, Any]
@@ -129,26 +129,17 @@ def _setting_changes(old: _Row, new: _Row) -> Iterator[ContentChange]:
 
 
 def _questions(content: _Content) -> list[_Node]:
-    open_groups: list[_Node] = []
-    found: list[_Node] = []
-    for place, row in enumerate(content.get("survey") or ()):
-        type_ = str(row.get("type", ""))
-        if is_group_end(type_):
-            del open_groups[-1:]
-            continue
-        name = str(row.get("name") or row.get("$autoname") or "")
-        group = open_groups[-1] if open_groups else None
-        node = _Node(place, row, name, row.get("$xpath") or name, group)
-        found.append(node)
-        if row_kind(type_) in ("group", "repeat"):
-            open_groups.append(node)
-    return found
+    found: dict[int, _Node] = {}
+    for item in form_items(content):
+        name, group = row_name(item.row), None if item.group is None else found[item.group.place]
+        found[item.place] = _Node(item.place, item.row, name, item.row.get("$xpath") or name, group)
+    return list(found.values())
 
 
 def _choices(content: _Content) -> list[_Node]:
     found: list[_Node] = []
     for place, row in enumerate(content.get("choices") or ()):
-        name, list_name = str(row.get("name") or row.get("$autovalue") or ""), str(row.get("list_name") or "")
+        name, list_name = choice_name(row), str(row.get("list_name") or "")
         found.append(_Node(place, row, name, (list_name, name), list_name=list_name))
     return found
 
