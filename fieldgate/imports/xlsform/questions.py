@@ -56,7 +56,7 @@ def parse_questions(survey: SheetTable, issues: IssueCollector) -> list[Question
                     "Groups are nested too deeply here. Keep within {count} levels.",
                     MAX_NESTED_GROUPS,
                 )
-                issues.add_problem("deep_nesting", message, survey.sheet_name, row.number, survey.header("type"))
+                issues.add_problem("deep_nesting", message, *survey.place(row, "type"))
     for group in open_groups:
         _report_unclosed(group, survey, issues)
     return questions
@@ -68,25 +68,24 @@ def active_rows(survey: SheetTable) -> Iterator[SheetRow]:
 
 
 def _parse_type(row: SheetRow, survey: SheetTable, issues: IssueCollector) -> QuestionType | None:
-    text = row.text("type")
-    column = survey.header("type")
+    text, place = row.text("type"), survey.place(row, "type")
     if text is None:
         if "name" in row or "label" in row:
             message = Message("Enter a question type in this row, or remove the row.")
-            issues.add_problem("missing_type", message, survey.sheet_name, row.number, column)
+            issues.add_problem("missing_type", message, *place)
         else:
             message = Message("This row has no type and no name and is ignored. Remove it, or complete it.")
             issues.add_warning("ignored_row", message, survey.sheet_name, row.number)
         return None
     type_ = parse_question_type(text)
     if type_ is None:
-        issues.add_problem("unknown_type", _unknown_type_message(text), survey.sheet_name, row.number, column)
+        issues.add_problem("unknown_type", _unknown_type_message(text), *place)
         return QuestionType(UNKNOWN)
     if type_.is_kobo_only and not type_.ends:
         message = Message(
             "The type {type} works in KoboToolbox only. It is kept, but other tools will not show it.", type=text
         )
-        issues.add_warning("live_only_type", message, survey.sheet_name, row.number, column)
+        issues.add_warning("live_only_type", message, *place)
     return type_
 
 
@@ -108,7 +107,7 @@ def _close_group(
         open_groups.pop()
         return
     message = Message("This end_{kind} has no begin_{kind}. Remove the row, or add begin_{kind} above it.", kind=kind)
-    issues.add_problem("unmatched_end", message, survey.sheet_name, row.number, survey.header("type"))
+    issues.add_problem("unmatched_end", message, *survey.place(row, "type"))
     if open_groups:
         # Most likely the row was meant to end the innermost group. Report the mistake once.
         open_groups.pop()

@@ -34,6 +34,9 @@ MAX_BLANK_ROWS = 60  # more of them end a sheet
 FIRST_DATA_ROW = 2  # pyxform's number of the first row after the header, wherever the header is
 
 
+Place = tuple[str, int, str]  # sheet, row and column
+
+
 class SheetColumn(msgspec.Struct, frozen=True):
     """`header` is the author's spelling, `key` the canonical one. A translated column also has a language."""
 
@@ -116,6 +119,10 @@ class SheetTable(msgspec.Struct, eq=False):
     def header(self, key: str) -> str:
         """The author's header of a column, or its key if the sheet does not have it."""
         return next((column.header for column in self.columns if column.key == key), key)
+
+    def place(self, row: SheetRow, key: str) -> Place:
+        """The place of an issue."""
+        return self.sheet_name, row.number, self.header(key)
 
 
 def parse_headers(kind: str, headers: list[str]) -> list[SheetColumn | None]:

@@ -24,11 +24,10 @@ def check_selects(form: ParsedForm, issues: IssueCollector) -> None:
             continue
         if found := _list_issue(question, lists) or _or_other_issue(question, lists[CHOICES]):
             code, message = found
-            issues.add_problem(code, message, form.survey.sheet_name, question.row.number, form.survey.header("type"))
+            issues.add_problem(code, message, *form.survey.place(question.row, "type"))
         elif found := _choice_filter_issue(question, lists[CHOICES]):
             code, message = found
-            column = form.survey.header("choice_filter")
-            issues.add_problem(code, message, form.survey.sheet_name, question.row.number, column)
+            issues.add_problem(code, message, *form.survey.place(question.row, "choice_filter"))
 
 
 def _list_issue(question: Question, lists: dict[str, dict[str, int]]) -> tuple[str, Message] | None:
@@ -122,16 +121,16 @@ def _check_complete(
         return  # a note of the author, which nothing reads
     if "list_name" not in row:
         message = Message("Enter the name of the list that this choice belongs to.")
-        issues.add_warning("missing_list_name", message, table.sheet_name, row.number, table.header("list_name"))
+        issues.add_warning("missing_list_name", message, *table.place(row, "list_name"))
         return  # no question can use it
     if "name" not in row:
         message = Message("Give this choice a name: answers are stored under this name.")
         report = issues.add_problem if row.text("list_name") in used else issues.add_warning
-        report("missing_choice_name", message, table.sheet_name, row.number, table.header("name"))
+        report("missing_choice_name", message, *table.place(row, "name"))
     if warns and "label" not in row and not (_has_media(row) and row.text("list_name") not in labelled):
         message = Message("This choice has no label. Enter the text that people see.")
         report = issues.add_problem if row.text("list_name") in labelled else issues.add_warning
-        report("missing_choice_label", message, table.sheet_name, row.number, table.header("label"))
+        report("missing_choice_label", message, *table.place(row, "label"))
 
 
 def _has_translated_label(row: SheetRow) -> bool:
@@ -153,7 +152,7 @@ def _check_duplicates(table: SheetTable, used: set[str], issues: IssueCollector)
         if earlier != row.number:
             message = Message("The name {name} is taken by row {row}. Choose another name.", name=name, row=earlier)
             report = issues.add_problem if list_name in used else issues.add_warning
-            report("duplicate_choice", message, table.sheet_name, row.number, table.header("name"))
+            report("duplicate_choice", message, *table.place(row, "name"))
 
 
 def _check_spaces(form: ParsedForm, table: SheetTable, issues: IssueCollector) -> None:
@@ -163,7 +162,7 @@ def _check_spaces(form: ParsedForm, table: SheetTable, issues: IssueCollector) -
         name = row.text("name") or ""
         if " " in name and row.text("list_name") in multiple:
             message = Message("Remove the spaces from {name}: this list allows several answers.", name=name)
-            issues.add_problem("choice_name_with_space", message, table.sheet_name, row.number, table.header("name"))
+            issues.add_problem("choice_name_with_space", message, *table.place(row, "name"))
 
 
 def _check_unused(table: SheetTable, used: set[str], issues: IssueCollector) -> None:

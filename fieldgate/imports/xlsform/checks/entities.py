@@ -33,42 +33,41 @@ def _check_declaration(table: SheetTable, row: SheetRow, issues: IssueCollector)
             issues.add_problem("unknown_entity_column", message, table.sheet_name, row.number, cell.column.header)
     if "entity_id" not in row and "update_if" in row:
         message = Message("Enter an entity_id: it says which entity to update.")
-        issues.add_problem("missing_entity_id", message, table.sheet_name, row.number, table.header("entity_id"))
+        issues.add_problem("missing_entity_id", message, *table.place(row, "entity_id"))
     elif "entity_id" not in row and "label" not in row:
         message = Message("Enter a label: a new entity needs one.")
-        issues.add_problem("missing_entity_label", message, table.sheet_name, row.number, table.header("label"))
+        issues.add_problem("missing_entity_label", message, *table.place(row, "label"))
     elif "entity_id" in row and "create_if" in row and "update_if" not in row:
         message = Message("Enter update_if: a row with create_if and entity_id needs it.")
-        issues.add_problem("missing_update_if", message, table.sheet_name, row.number, table.header("update_if"))
+        issues.add_problem("missing_update_if", message, *table.place(row, "update_if"))
 
 
 def _check_list_name(table: SheetTable, row: SheetRow, first: dict[str, int], issues: IssueCollector) -> None:
-    column = table.header("dataset" if table.has_column("dataset") else "list_name")
+    place = table.place(row, "dataset" if table.has_column("dataset") else "list_name")
     name = row.text("list_name") or row.text("dataset")
     if name is None:
         message = Message("Enter the name of the list that the entity belongs to.")
-        issues.add_problem("missing_entity_list", message, table.sheet_name, row.number, column)
+        issues.add_problem("missing_entity_list", message, *place)
         return
     if name.startswith(ENTITIES_RESERVED_PREFIX) or "." in name or not is_xml_name(name):
         message = Message(
             "{name} cannot name a list of entities. Use letters, digits, _ and -, and begin with a letter or one _.",
             name=name,
         )
-        issues.add_problem("invalid_entity_list", message, table.sheet_name, row.number, column)
+        issues.add_problem("invalid_entity_list", message, *place)
     earlier = first.setdefault(name, row.number)
     if earlier != row.number:
         message = Message("The name {name} is taken by row {row}. Choose another name.", name=name, row=earlier)
-        issues.add_problem("duplicate_entity_list", message, table.sheet_name, row.number, column)
+        issues.add_problem("duplicate_entity_list", message, *place)
 
 
 def _check_save_to(form: ParsedForm, lists: dict[str, int], issues: IssueCollector) -> None:
     first: dict[tuple[str, str], int] = {}
     for question in form.questions:
-        text, row = question.row.text("save_to"), question.row.number
-        found = _save_to_issue(question, text, lists, first) if text else None
-        if found:
+        text = question.row.text("save_to")
+        if found := _save_to_issue(question, text, lists, first) if text else None:
             code, message = found
-            issues.add_problem(code, message, form.survey.sheet_name, row, form.survey.header("save_to"))
+            issues.add_problem(code, message, *form.survey.place(question.row, "save_to"))
 
 
 def _save_to_issue(

@@ -174,29 +174,28 @@ def _applies_to(key: str, type_: QuestionType) -> bool:
 
 def check_triggers(form: ParsedForm, issues: IssueCollector) -> None:
     """The questions whose answers start a calculation. `check_references` reports unknown ones."""
-    sheet, column = form.survey.sheet_name, form.survey.header("trigger")
     groups = {question.name for question in form.questions if question.type.begins}
     asked = {question.name: question for question in form.questions if not question.type.begins}
     for question in form.questions:
-        text, row = question.row.text("trigger"), question.row.number
+        text, place = question.row.text("trigger"), form.survey.place(question.row, "trigger")
         if text is None and question.type.name == "background-geopoint":
             message = Message(
                 "Enter a trigger such as ${name}: the question whose answer starts recording the location."
             )
-            issues.add_problem("missing_trigger", message, sheet, row, column)
+            issues.add_problem("missing_trigger", message, *place)
         elif text and ("${" not in text or any(len(find_references(part).names) > 1 for part in text.split(","))):
             message = Message("Write the trigger as ${name}. Separate several triggers with commas.")
-            issues.add_problem("broken_trigger", message, sheet, row, column)
+            issues.add_problem("broken_trigger", message, *place)
         for name in find_references(text or "").names:
             if name in groups and name not in asked:
                 message = Message("{name} is a group. Only the answer to a question can be a trigger.", name=name)
-                issues.add_problem("group_as_trigger", message, sheet, row, column)
+                issues.add_problem("group_as_trigger", message, *place)
             elif name in asked and _is_hidden(asked[name]):
                 message = Message(
                     "{name} is not shown to people, so it cannot be a trigger. Choose a question that they answer.",
                     name=name,
                 )
-                issues.add_problem("hidden_trigger", message, sheet, row, column)
+                issues.add_problem("hidden_trigger", message, *place)
 
 
 def _is_hidden(question: Question) -> bool:

@@ -43,7 +43,7 @@ def _check_default(form: ParsedForm, default: str | None, found: list[str | None
     table = form.sheets.get(SETTINGS)
     if table is None or default is None or default in found:
         return
-    place = (table.sheet_name, next(table.filled_rows()).number, table.header("default_language"))
+    place = table.place(next(table.filled_rows()), "default_language")
     if column := match_language(default, found):
         message = Message(
             "{default} is treated as {language}. Use the same spelling for both.", default=default, language=column

@@ -29,8 +29,7 @@ def check_locking(form: ParsedForm, issues: IssueCollector) -> None:
                 name=name,
                 sheet=LOCKING,
             )
-            column = place_table.header(LOCKING_PROFILE)
-            issues.add_warning("unknown_locking_profile", message, place_table.sheet_name, row.number, column)
+            issues.add_warning("unknown_locking_profile", message, *place_table.place(row, LOCKING_PROFILE))
 
 
 def _check_columns(table: SheetTable, issues: IssueCollector) -> None:
@@ -58,10 +57,10 @@ def _check_rows(table: SheetTable, issues: IssueCollector) -> None:
         name = row.text(RESTRICTION)
         if name is None:
             message = Message("Enter a restriction in this row, or remove the row.")
-            issues.add_problem("missing_restriction", message, table.sheet_name, row.number, table.header(RESTRICTION))
+            issues.add_problem("missing_restriction", message, *table.place(row, RESTRICTION))
         elif name not in RESTRICTIONS:
             message = _unknown_restriction_message(name)
-            issues.add_problem("unknown_restriction", message, table.sheet_name, row.number, table.header(RESTRICTION))
+            issues.add_problem("unknown_restriction", message, *table.place(row, RESTRICTION))
         for cell in row.cells:
             if cell.column.key != RESTRICTION and cell.text.lower() != LOCKED:
                 message = Message(

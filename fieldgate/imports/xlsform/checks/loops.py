@@ -26,9 +26,7 @@ def check_loops(form: ParsedForm, issues: IssueCollector) -> None:
             columns[question.row.number] = _common_columns(lists.get(question.type.list_name, []))
         if question.type.begins == "repeat" and copies[question.parent_row] > 1:
             message = Message("A repeat is not allowed in a loop. Move it out of the loop, or make it a group.")
-            issues.add_problem(
-                "repeat_in_loop", message, form.survey.sheet_name, question.row.number, form.survey.header("type")
-            )
+            issues.add_problem("repeat_in_loop", message, *form.survey.place(question.row, "type"))
         if question.parent_row in columns:
             _check_placeholders(form, question, columns[question.parent_row], issues)
     looped = {question.type.list_name for question in form.questions if question.type.begins == "loop"}
@@ -68,10 +66,10 @@ def _check_choices(table: SheetTable, choices: Iterable[SheetRow], issues: Issue
             message = Message(
                 "{name} cannot be a name. Begin with a letter or _ and use letters, digits, _, - and . only.", name=name
             )
-            issues.add_problem("invalid_choice_name", message, table.sheet_name, row.number, table.header("name"))
+            issues.add_problem("invalid_choice_name", message, *table.place(row, "name"))
         if "label" not in row:
             message = Message("A loop uses this list. Enter a label for this choice.")
-            issues.add_problem("missing_loop_label", message, table.sheet_name, row.number, table.header("label"))
+            issues.add_problem("missing_loop_label", message, *table.place(row, "label"))
 
 
 def _check_placeholders(form: ParsedForm, question: Question, columns: Collection[str], issues: IssueCollector) -> None:

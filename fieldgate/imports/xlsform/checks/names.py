@@ -9,7 +9,7 @@ from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.question_types import QuestionType, guess_question_type
 from fieldgate.imports.xlsform.questions import Question
-from fieldgate.imports.xlsform.sheet_table import SheetRow
+from fieldgate.imports.xlsform.sheet_table import Place, SheetRow
 from fieldgate.imports.xlsform.xml_names import is_xml_name
 
 _RESERVED_NAME = "meta"
@@ -20,17 +20,17 @@ _DISPLAY_COLUMNS = ("label", "hint", "media::image", "media::big-image", "media:
 
 
 def check_names(form: ParsedForm, issues: IssueCollector) -> None:
-    sheet, column = form.survey.sheet_name, form.survey.header("name")
     taken = _NameRegistry()
     for question in form.questions:
+        place = form.survey.place(question.row, "name")
         if question.name is not None:
-            _check_name_syntax(question, question.name, sheet, column, issues)
-            _check_name_is_unique(question, question.name, taken, sheet, column, issues)
+            _check_name_syntax(question.name, place, issues)
+            _check_name_is_unique(question, question.name, taken, place, issues)
         elif _needs_name(question):
-            issues.add_problem("missing_name", Message("Give this row a name."), sheet, question.row.number, column)
+            issues.add_problem("missing_name", Message("Give this row a name."), *place)
         if question.type.name == "audit" and question.name not in (None, "audit"):
             message = Message("Remove the name, or change it to audit. No other name is allowed here.")
-            issues.add_problem("invalid_name", message, sheet, question.row.number, column)
+            issues.add_problem("invalid_name", message, *place)
     _check_generated_names(form, taken, issues)
 
 
@@ -45,18 +45,18 @@ def _probable_type(question: Question) -> QuestionType:
 
 
 def check_labels(form: ParsedForm, issues: IssueCollector) -> None:
-    sheet = form.survey.sheet_name
+    place = form.survey.place
     for question in form.questions:
         row = question.row
         if _probable_type(question).needs_label and not _is_shown_without_label(row):
             message = Message("Enter a label: without it people would see an empty question.")
-            issues.add_problem("missing_label", message, sheet, row.number, form.survey.header("label"))
+            issues.add_problem("missing_label", message, *place(row, "label"))
         if "media::big-image" in row and "media::image" not in row and question.type.is_visible:
             message = Message("Enter an image as well: the big image is shown when people tap it.")
-            issues.add_problem("missing_image", message, sheet, row.number, form.survey.header("media::image"))
+            issues.add_problem("missing_image", message, *place(row, "media::image"))
         if question.type.name == "calculate" and not _is_calculated(row):
             message = Message("Enter a calculation in this row, or remove the row.")
-            issues.add_problem("missing_calculation", message, sheet, row.number, form.survey.header("calculation"))
+            issues.add_problem("missing_calculation", message, *place(row, "calculation"))
 
 
 def _is_shown_without_label(row: SheetRow) -> bool:
@@ -119,26 +119,25 @@ def _check_generated_names(form: ParsedForm, taken: _NameRegistry, issues: Issue
             issues.add_problem("duplicate_name", message, form.survey.sheet_name, row, form.survey.header("name"))
 
 
-def _check_name_syntax(question: Question, name: str, sheet: str, column: str, issues: IssueCollector) -> None:
-    row = question.row.number
+def _check_name_syntax(name: str, place: Place, issues: IssueCollector) -> None:
     if not is_xml_name(name):
         message = Message(
             "{name} cannot be a name. Begin with a letter or _ and use letters, digits, _, - and . only.", name=name
         )
-        issues.add_problem("invalid_name", message, sheet, row, column)
+        issues.add_problem("invalid_name", message, *place)
     if name == _RESERVED_NAME:
         message = Message("The name {name} is reserved. Choose another name.", name=name)
-        issues.add_problem("reserved_name", message, sheet, row, column)
+        issues.add_problem("reserved_name", message, *place)
 
 
 def _check_name_is_unique(
-    question: Question, name: str, taken: _NameRegistry, sheet: str, column: str, issues: IssueCollector
+    question: Question, name: str, taken: _NameRegistry, place: Place, issues: IssueCollector
 ) -> None:
     row, first, other = question.row.number, taken.first_row(question, name), taken.case_variant(question, name)
     elsewhere = taken.first_row_anywhere(question, name)
     if first != row:
         message = Message("The name {name} is taken by row {row}. Choose another name.", name=name, row=first)
-        issues.add_problem("duplicate_name", message, sheet, row, column)
+        issues.add_problem("duplicate_name", message, *place)
     elif elsewhere != row:
         message = Message(
             "Rows {first} and {second} in different groups are both named {name}. Formulas cannot refer to them, and"
@@ -147,7 +146,7 @@ def _check_name_is_unique(
             second=row,
             name=name,
         )
-        issues.add_warning("repeated_name", message, sheet, row, column)
+        issues.add_warning("repeated_name", message, *place)
     elif other != name:
         message = Message("{name} and {other} differ in capital letters only. Rename one.", name=name, other=other)
-        issues.add_warning("similar_name", message, sheet, row, column)
+        issues.add_warning("similar_name", message, *place)

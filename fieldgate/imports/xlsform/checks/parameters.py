@@ -61,8 +61,7 @@ def check_parameters(form: ParsedForm, issues: IssueCollector) -> None:
     for question in form.questions:
         text = question.row.text("parameters")
         for code, message in _parameter_issues(question, text) if text else ():
-            column = form.survey.header("parameters")
-            issues.add_problem(code, message, form.survey.sheet_name, question.row.number, column)
+            issues.add_problem(code, message, *form.survey.place(question.row, "parameters"))
 
 
 def _parameter_issues(question: Question, text: str) -> Iterator[tuple[str, Message]]:
