@@ -41,33 +41,6 @@ _own = msgspec.json.decode(_OWN_FILE.read_bytes(), type=_OwnOutlines)
 OWN_OUTLINES = _own.outlines
 
 
-class _Codes(msgspec.Struct):
-    alpha3: str | None = None
-
-
-class _Geometry(msgspec.Struct):
-    type: str
-    coordinates: list[Any]
-
-
-class _Feature(msgspec.Struct):
-    geometry: _Geometry
-
-
-class _FeatureCollection(msgspec.Struct):
-    features: list[_Feature] = []
-
-
-class _OutlineFile(msgspec.Struct):
-    """The fields of a country file that are read."""
-
-    iso: _Codes = msgspec.field(default_factory=_Codes, name="ISO")
-    geo: _FeatureCollection | None = msgspec.field(default=None, name="geoJSON")
-
-
-_decode_file = msgspec.json.Decoder(_OutlineFile).decode
-
-
 class Place(msgspec.Struct, frozen=True):
     """Where a country is on the map. One without an outline is a point."""
 
@@ -127,19 +100,19 @@ async def load_places() -> Mapping[str, Place]:
 def read_outlines() -> Iterator[tuple[str, Outline]]:
     """Read the code and the outline of all countries. A country can come twice: with an outline and without."""
     for path in country_files():
-        read = _decode_file(path.read_bytes())
-        code = read.iso.alpha3
+        country = msgspec.json.decode(path.read_bytes())
+        code = country.get("ISO", {}).get("alpha3")
         if code and code not in OMITTED:
-            outline = OWN_OUTLINES.get(code) or _to_outline(read.geo)
+            outline = OWN_OUTLINES.get(code) or _to_outline(country.get("geoJSON") or {})
             yield code, _with_north(outline) if code == "SOM" else outline
     yield NO_CODE, OWN_OUTLINES[NO_CODE]
 
 
-def _to_outline(geo: _FeatureCollection | None) -> Outline:
+def _to_outline(geo: Mapping[str, Any]) -> Outline:
     rings: list[Ring] = []
-    for feature in geo.features if geo else ():
-        shape = feature.geometry
-        polygons = shape.coordinates if shape.type == "MultiPolygon" else [shape.coordinates]
+    for feature in geo.get("features", ()):
+        shape = feature["geometry"]
+        polygons = shape["coordinates"] if shape["type"] == "MultiPolygon" else [shape["coordinates"]]
         rings += [tuple((x, y) for x, y, *_ in ring) for polygon in polygons for ring in polygon]
     return tuple(rings)
 
