@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import PUBLIC_USERNAME
@@ -73,7 +73,7 @@ def parse_limits(
     """Check the limits of a new token. Raise `ValidationError` if a value is refused."""
     uids = frozenset(each.strip() for each in assets)
     try:
-        parsed = tuple(str(ip_network(each.strip(), strict=False)) for each in networks)
+        parsed = tuple(str(_without_mapping(ip_network(each.strip(), strict=False))) for each in networks)
     except ValueError:
         message = Message("Enter addresses or networks such as 192.0.2.0/24 or 2001:db8::/32.")
         raise ValidationError({"networks": [message]}) from None
@@ -87,6 +87,12 @@ def parse_limits(
         )
     limits = TokenLimits(frozenset(scopes), uids or None, parsed)
     return NO_LIMITS if limits == NO_LIMITS else limits
+
+
+def _without_mapping(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
+    """The IPv4 network that an IPv4-mapped IPv6 network is. Addresses of clients are compared like that, too."""
+    mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
+    return network if mapped is None or network.prefixlen < 96 else IPv4Network((mapped, network.prefixlen - 96))
 
 
 def password_error(password: str, username: str) -> Message | None:

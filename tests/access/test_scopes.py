@@ -215,12 +215,17 @@ async def test_pages_are_checked_and_leave_out_what_the_token_is_not_for(context
 async def test_creating_a_token_with_limits(context: MatrixContext) -> None:
     auth = httpx.BasicAuth(context.owner.username, PASSWORD)
     uid = context.shared_asset(PRIVATE).uid
-    body = {"name": "Power BI", "scopes": ["read"], "assets": [uid], "networks": ["10.1.2.3", "2001:db8::1/32"]}
+    body = {
+        "name": "Power BI",
+        "scopes": ["read"],
+        "assets": [uid],
+        "networks": ["10.1.2.3", "2001:db8::1/32", "::ffff:192.0.2.0/120", "::/0"],
+    }
     created = await context.service.request("POST", TOKENS, json=body, auth=auth)
     record = created.json()
     assert created.status_code == 201, created.text
     assert (record["scopes"], record["assets"]) == (["read"], [uid])
-    assert record["networks"] == ["10.1.2.3/32", "2001:db8::/32"]
+    assert record["networks"] == ["10.1.2.3/32", "2001:db8::/32", "192.0.2.0/24", "::/0"]
     [listed] = [each for each in (await context.service.get(TOKENS, auth=auth)).json()["results"] if each["name"]]
     assert listed == {each: record[each] for each in record if each != "token"}
     refused: list[tuple[dict[str, Any], str]] = [
