@@ -98,9 +98,8 @@ async def sign_on_callback(
         user = await sign_on.finish(attempt, answer, context.caller, context.origin)
     except Problem as problem:
         next_path = "/" if attempt is None else attempt.next_path
-        return login_page(
-            templates, context, sign_on, problem=problem, next_path=next_path, headers=[forget, NO_REFERRER]
-        )
+        # Not without a referrer: browsers would send the form of this page with `Origin: null`, which is refused.
+        return login_page(templates, context, sign_on, problem=problem, next_path=next_path, headers=[forget])
     if attempt.link:
         message = Message("You can log in with {provider} now.", provider=sign_on.providers[provider].name)
         notice = set_notice(Notice(translate(message, context.request.language)), context.caller.csrf_secret, base_url)

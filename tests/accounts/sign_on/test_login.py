@@ -146,6 +146,8 @@ async def test_denied_at_the_provider(
         assert answer.status_code == 403
         assert error_on(answer) == "Red Cross account did not log you in. Nothing was changed."
         assert "next=/api/v2/assets/" in answer.text
+        # Without a referrer, browsers would send the form of this page with `Origin: null`, which is refused.
+        assert answer.headers["Referrer-Policy"] == "same-origin"
         assert browser.session == ""
     [line] = [record.getMessage() for record in caplog.records if record.name.startswith("fieldgate.accounts")]
     assert "access_denied" in line
