@@ -126,8 +126,8 @@ class EventState:
         ids: Sequence[int],
         language: Language,
         scope: ViewerScope,
-        shape: RecordShape = RecordShape.RECORD,
-        snapshot: Snapshot | None = None,
+        shape: RecordShape,
+        snapshot: Snapshot | None,
     ) -> list[bytes]:
         """The records or rows of these events as a caller may see them."""
         variant = (language, scope, shape)
@@ -149,19 +149,6 @@ class EventState:
         visible = [id_ for id_, position in positions if position != NOT_FOUND and position in seen]
         return await self._store.documents(visible, self.index_version.version, snapshot)
 
-    async def find(
-        self,
-        filters: EventFilters,
-        scope: ViewerScope,
-        language: Language,
-        page: PageRequest,
-        shape: RecordShape = RecordShape.RECORD,
-        snapshot: Snapshot | None = None,
-    ) -> EventPage:
-        """A page of the matching events."""
-        count, ids = await self.matching_ids(filters, scope, language, page, snapshot)
-        return EventPage(count, await self.records(ids, language, scope, shape, snapshot), self.versions)
-
     async def matching_ids(
         self,
         filters: EventFilters,
@@ -172,8 +159,7 @@ class EventState:
     ) -> tuple[int, list[int]]:
         """How many events match, and the ids of a page of them."""
         terms = ordering_terms(filters.ordering)
-        wanted = msgspec.structs.replace(filters, ordering="") if filters.ordering else filters
-        chosen = await self.selection(wanted, scope, snapshot)
+        chosen = await self.selection(filters, scope, snapshot)
         if terms and terms != DEFAULT_ORDERING:
             order = await self._orders.get((terms, language), lambda: self._build_order(terms, language, snapshot))
             places = await asyncio.to_thread(order.ordinals, chosen)
@@ -257,9 +243,12 @@ class EventSearch:
         known_versions: Sequence[int] = (),
     ) -> EventPage:
         """A page of the matching events."""
-        return await self.read(
-            lambda state, snapshot: state.find(filters, scope, language, page, shape, snapshot), known_versions
-        )
+
+        async def find(state: EventState, snapshot: Snapshot | None) -> EventPage:
+            count, ids = await state.matching_ids(filters, scope, language, page, snapshot)
+            return EventPage(count, await state.records(ids, language, scope, shape, snapshot), state.versions)
+
+        return await self.read(find, known_versions)
 
     async def read(
         self,
@@ -292,7 +281,10 @@ class EventSearch:
                     state = self._state = await self._updated(state)
         if state.versions[1] < reference_version:
             loaded_version, reference_data = await self._reference.current_with_version()
-            state = self._state = self._make_state(state.index_version, state.index, reference_data, loaded_version)
+            cache = RecordCache(self._record_cache_bytes)
+            state = self._state = EventState(
+                state.index_version, state.index, reference_data, loaded_version, self._store, cache
+            )
         return state
 
     async def refresh(self, snapshot: Snapshot | None = None) -> EventState:
@@ -306,35 +298,16 @@ class EventSearch:
         update = None
         if state is not None:
             update = await self._store.update_index(state.index, state.index_version, snapshot)
-        if state is None or update is None:
-            index_version, index = await self._store.load_index(snapshot)
-            version, reference_data = await self._reference.reload()
-            return self._make_state(index_version, index, reference_data, version)
-        if update.version == state.index_version:
-            return state
+            if update is not None and update.version == state.index_version:
+                return state
+        index_version, index = (update.version, update.index) if update else await self._store.load_index(snapshot)
         # After the events, which may use new reference data.
         version, reference_data = await self._reference.reload()
-        record_cache = None
-        if version == state.versions[1]:
-            record_cache = state.record_cache.transfer_unchanged(update.changed_ids)
-        return self._make_state(update.version, update.index, reference_data, version, record_cache)
-
-    def _make_state(
-        self,
-        index_version: IndexVersion,
-        index: Index,
-        reference_data: ReferenceData,
-        reference_version: int,
-        record_cache: RecordCache | None = None,
-    ) -> EventState:
-        return EventState(
-            index_version,
-            index,
-            reference_data,
-            reference_version,
-            self._store,
-            record_cache or RecordCache(self._record_cache_bytes),
-        )
+        if state is not None and update is not None and version == state.versions[1]:
+            cache = state.record_cache.transfer_unchanged(update.changed_ids)
+        else:
+            cache = RecordCache(self._record_cache_bytes)
+        return EventState(index_version, index, reference_data, version, self._store, cache)
 
     def start(self) -> None:
         """Build the index in the background."""

@@ -1,6 +1,6 @@
 """Sums up events from the index: bitmaps give the counts, columns of figures the sums."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from pyroaring import BitMap
@@ -91,19 +91,15 @@ class _Summarizer:
         return interval, entries if len(entries) <= MAX_FILLED_PERIODS else [entry for entry in entries if entry.count]
 
     def countries(self) -> list[CountrySummary]:
-        by_name = self._reference_data.country_records.by_name(self._language)
-        return _most_events_first(
-            CountrySummary(
-                **self.figures(events),
-                id=id_,
-                iso=self._reference_data.countries[id_].iso,
-                iso3=self._reference_data.countries[id_].iso3,
-                region=self._reference_data.countries[id_].region,
-                name=self._reference_data.country_records.name(self._language, id_),
-                query=self._queries.country(id_),
-            )
-            for id_, events in self._selected((id_, self._with(COUNTRY, id_)) for id_ in by_name)
-        )
+        known, records = self._reference_data.countries, self._reference_data.country_records
+        names = {id_: records.name(self._language, id_) for id_ in records.by_name(self._language)}
+
+        def summary(id: int, **fields: Any) -> CountrySummary:
+            country = known[id]
+            return CountrySummary(id=id, iso=country.iso, iso3=country.iso3, region=country.region, **fields)
+
+        entries = self._entries(summary, names, lambda id_: self._with(COUNTRY, id_), self._queries.country)
+        return _most_events_first(entries)
 
     def regions(self) -> list[RegionSummary]:
         names = {region.id: translate(region.name, self._language) for region in REGIONS}
@@ -131,15 +127,12 @@ class _Summarizer:
         """An entry for each id that has any of the selected events, in the order of `names`."""
         return [
             kind(**self.figures(events), id=id_, name=names[id_], query=query_of(id_))
-            for id_, events in self._selected((id_, events_of(id_)) for id_ in names)
+            for id_ in names
+            if self._selection.intersect(events := events_of(id_))
         ]
 
     def _with(self, facet: Facet, value: int) -> BitMap:
         return self._index.with_any_facet(facet.word(value))
-
-    def _selected(self, groups: Iterable[tuple[int, BitMap]]) -> Iterator[tuple[int, BitMap]]:
-        """The groups that have any of the selected events."""
-        return ((id_, events) for id_, events in groups if self._selection.intersect(events))
 
 
 def _most_events_first(entries: Iterable[Entry]) -> list[Entry]:

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fieldgate.db import Database, DataVersions
+from fieldgate.events.documents import RecordShape
 from fieldgate.events.model import Event
 from fieldgate.events.search.event_search import RECORD_CACHE_BYTES, EventSearch, SingleFlightCache
 from fieldgate.events.search.filters import EventFilters
@@ -107,7 +108,8 @@ async def test_state_cannot_be_read_after_a_write(database: Database, filters: d
     before = await harness.readers[0].current()
     await harness.put(events_of_round(4))
     with pytest.raises(StaleIndex):
-        await before.find(EventFilters(**filters), PUBLIC_SCOPE, Language.ENGLISH, PageRequest(5))
+        _, ids = await before.matching_ids(EventFilters(**filters), PUBLIC_SCOPE, Language.ENGLISH, PageRequest(5))
+        await before.records(ids, Language.ENGLISH, PUBLIC_SCOPE, RecordShape.RECORD, None)
     await harness.check((EventFilters(**filters), PUBLIC_SCOPE, Language.ENGLISH, 5, 0))
 
 
