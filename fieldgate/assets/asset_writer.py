@@ -16,7 +16,7 @@ from fieldgate.assets.asset_log import asset_entry, change_entries, creation_ent
 from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row
 from fieldgate.assets.form_checker import CheckedContent, ContentChecker, ContentToCheck
 from fieldgate.assets.sharing.changes import apply_type_change
-from fieldgate.assets.sharing.grant_parsing import InvalidReference, parse_reference
+from fieldgate.assets.sharing.grant_parsing import parse_field
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import (
     TOPIC,
@@ -95,7 +95,7 @@ class AssetWriter:
             raise ValidationError({"file": [_ONE_SOURCE]})
         await self._quota.check(user.id, 0 if body.file is None else body.file.size)
         tags = parse_tags(body.tag_string or "")
-        parent_uid = _asset_uid("parent", body.parent) if body.parent and body.parent.strip() else None
+        parent_uid = parse_field("parent", "assets", body.parent) if body.parent and body.parent.strip() else None
         if parent_uid is not None:
             await self._check_parent(user, body, parent_uid)
         uid = new_uid("a")
@@ -144,7 +144,7 @@ class AssetWriter:
         return _new_asset(user, checked, name, settings)
 
     async def _clone(self, user: User, body: AssetCreation, uid: str) -> NewAsset:
-        source = await self._store.authorize(_asset_uid("clone_from", body.clone_from or ""), user)
+        source = await self._store.authorize(parse_field("clone_from", "assets", body.clone_from or ""), user)
         asset_type = body.asset_type or source.asset_type
         if COLLECTION in (source.asset_type, asset_type):
             raise ValidationError({"clone_from": [_NO_CLONES_OF_COLLECTIONS]})
@@ -286,13 +286,6 @@ def _new_asset(
         xform=checked.xform,
         warnings=checked.warnings,
     )
-
-
-def _asset_uid(field: str, text: str) -> str:
-    try:
-        return parse_reference("assets", text)
-    except InvalidReference as error:
-        raise ValidationError({field: [error.message]}) from None
 
 
 def _no_collection(uid: str) -> ValidationError:

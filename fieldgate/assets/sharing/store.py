@@ -61,7 +61,7 @@ from fieldgate.db import (
     new_uid,
     now,
 )
-from fieldgate.db.log import LogEntry, log, write_log_sync
+from fieldgate.db.log import log, write_log_sync
 from fieldgate.errors import NotFound
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
@@ -241,7 +241,8 @@ class SharingTransaction:
         if not changes:
             return
         reject_oversized(changes)
-        rows, entries = self.run_by_cost(len(changes), _rows_and_entries, changes, action, source)
+        rows = self.run_by_cost(len(changes), AssignmentRows.of, changes)
+        entries = self.run_by_cost(len(changes), change_entries, changes, action, source)
         self._lock_users({change.user.id for change in changes})
         rows.write(self._connection, self._database)
         write_log_sync(self._connection, by, entries)
@@ -390,12 +391,6 @@ def decode_filters(stored: str | dict[str, Any]) -> Filters | None:
     """The engine's connections to PostgreSQL decode JSON, the driver's own do not."""
     filters = msgspec.json.decode(stored) if isinstance(stored, str) else stored
     return None if filters is None else {codename: tuple(given) for codename, given in filters.items()}
-
-
-def _rows_and_entries(
-    changes: Sequence[PermissionChange], action: Action, source: str | None
-) -> tuple["AssignmentRows", list[LogEntry]]:
-    return AssignmentRows.of(changes), change_entries(changes, action, source)
 
 
 Row = dict[str, object]
