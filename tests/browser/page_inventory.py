@@ -29,6 +29,7 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("home", "/"),
     PageEntry("home-user", "/", USER),
     PageEntry("login", "/login/"),
+    PageEntry("login-refused", "/login/nothing/callback/", status=400),
     PageEntry("home-search", "/?q=kenya", USER),
     PageEntry("home-search-none", "/?q=zzzz", USER),
     PageEntry("account", "/account/", USER),

@@ -29,6 +29,9 @@ def test_every_operation_is_documented() -> None:
     pages |= {
         "/",
         "/login/",
+        "/login/{provider}/",
+        "/login/{provider}/callback/",
+        "/login/{provider}/logout/",
         "/logout/",
         "/docs/{name}/",
         "/language/{code}/",
