@@ -20,7 +20,6 @@ from tests.processes import ServerProcess
 ROOT = Path(__file__).parent.parent.parent
 README = ROOT / "client" / "README.md"
 RECIPES = ROOT / "docs" / "recipes.md"
-GUIDE = ROOT / "docs" / "guide.md"
 ADDRESS = "http://127.0.0.1:8000"  # of the server in the documents
 EVENTS = 600
 FORM = "type,name,label\ntext,head,Who is the head of the household?\ninteger,members,How many people live here?\n"
@@ -90,13 +89,6 @@ def test_recipes(server: DemoServer, tmp_path: Path) -> None:
     with Client(server.base_url) as anonymous:
         assert len((tmp_path / "events.ndjson").read_text().splitlines()) == len(anonymous.events())
     assert len(reader.ran) >= 13
-
-
-@pytest.mark.nightly
-def test_the_example_in_the_guide(server: DemoServer, tmp_path: Path) -> None:
-    reader = server.reader(tmp_path)
-    reader.run([block for block in read_blocks(GUIDE) if block.language == "python"])
-    assert len(reader.ran) == 1
 
 
 @pytest.mark.nightly
