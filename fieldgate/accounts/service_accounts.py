@@ -1,6 +1,6 @@
 """Rules of service accounts: users without a password that a person or a team owns.
 
-An owner has a lower id than its accounts, so whoever locks users in order of id locks the owner first.
+An owner has a lower id than its accounts, so the owner is locked first when users are locked in order of id.
 """
 
 from collections.abc import Collection

@@ -393,7 +393,7 @@ async def test_owners_by_name(owners: Owners) -> None:
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
 async def test_a_team_is_locked_before_its_accounts(owners: Owners) -> None:
-    """As whoever enables an account does. In another order, one of two would be a deadlock."""
+    """As enabling an account does. In another order, one of two would be a deadlock."""
     team = await owners.world.create_team(owners.amina)
     bot_id = await owners.create(owners.amina, team=team.uid)
     remover = AccountRemover(owners.service.database, owners.service.data_versions, owners.world.trash)

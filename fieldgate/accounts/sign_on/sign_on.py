@@ -4,7 +4,7 @@ attempt, url = await sign_on.begin("keycloak", next_path="/", language="fr")   #
 user = await sign_on.finish(attempt, answer, origin)                           # what the browser brings back
 
 An attempt is only in a cookie of the browser, so any process can finish it. Its state ties the answer to the browser,
-its nonce the ID token to the attempt, its verifier (PKCE) the code to whoever began.
+its nonce the ID token to the attempt, its verifier (PKCE) the code to the service that began it.
 """
 
 import hashlib
