@@ -87,7 +87,11 @@ class AssetStore:
         self._database = database
         self._data_versions = data_versions
         # What a write is checked with before it begins, and a read.
-        self.authorize = AssetAuthorizer(database).authorize
+        self._authorizer = AssetAuthorizer(database)
+
+    async def authorize(self, uid: str, caller: Caller) -> AuthorizedAsset:
+        """Return what a caller may do with an asset. Raise `NotFound` if the caller cannot view it."""
+        return await self._authorizer.authorize(uid, caller)
 
     # The next methods run in a transaction of the caller, who also bumps the data version.
 

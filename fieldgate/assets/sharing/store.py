@@ -81,7 +81,11 @@ class AssignmentStore:
         self._database = database
         self._data_versions = data_versions
         # What a write is checked with before it begins, and a read.
-        self.authorize = AssetAuthorizer(database).authorize
+        self._authorizer = AssetAuthorizer(database)
+
+    async def authorize(self, uid: str, caller: Caller) -> AuthorizedAsset:
+        """Return what a caller may do with an asset. Raise `NotFound` if the caller cannot view it."""
+        return await self._authorizer.authorize(uid, caller)
 
     @cached_property
     def _queries(self) -> "_Queries":
