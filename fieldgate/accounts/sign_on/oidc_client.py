@@ -29,6 +29,7 @@ from joserfc.jws import JWSRegistry
 from fieldgate.errors import BadRequest, ServiceUnavailable
 from fieldgate.http.links import encode_query
 from fieldgate.i18n.messages import Message
+from fieldgate.overload import Slots
 from fieldgate.providers import DISCOVERY_PATH, Provider, is_safe_url
 
 # Signatures with a public key. The others could be made by somebody who knows that key (HS256), or by anybody (none).
@@ -68,6 +69,8 @@ class OIDCClient:
             limits=httpx.Limits(max_connections=MAX_CONNECTIONS),
             headers={"Accept": "application/json", "Accept-Encoding": "identity"},
         )
+        # Who waits counts as a request in work: while the provider is slow, these must not be all that are allowed.
+        self._turns = Slots(MAX_CONNECTIONS, MAX_CONNECTIONS)
         self._metadata: Metadata | None = None
         self._metadata_until = 0.0
         self._keys: KeySet | None = None
@@ -202,7 +205,11 @@ class OIDCClient:
     async def _send(self, method: str, url: str, **options: Any) -> tuple[int, Mapping[str, Any]]:
         """Return status and body, an object. Redirects are not followed: the secret is for this address only."""
         try:
-            async with asyncio.timeout(TIMEOUT_SECONDS), self._http.stream(method, url, **options) as response:
+            async with (
+                self._turns.slot(self._provider.id),
+                asyncio.timeout(TIMEOUT_SECONDS),
+                self._http.stream(method, url, **options) as response,
+            ):
                 body = b""
                 async for part in response.aiter_raw():
                     body += part

@@ -3,6 +3,7 @@
 `test_login.py` and `test_claims.py` have the harmless ones.
 """
 
+import asyncio
 import base64
 import hmac
 import json
@@ -23,6 +24,7 @@ from joserfc.jws import JWSRegistry
 from fieldgate.accounts.sign_on import oidc_client
 from fieldgate.accounts.sign_on.identities import IdentityStore
 from fieldgate.identity import csrf_token
+from fieldgate.overload import MAX_WAITING_PER_CALLER
 from fieldgate.providers import Provider
 from tests.accounts.sign_on.conftest import StartSignOn, configured
 from tests.accounts.sign_on.sign_on_browser import CALLBACK, LOGIN, SignOnBrowser, error_on, query_of
@@ -507,6 +509,22 @@ async def test_hostile_answers(
             assert browser.session == ""
         is_over.set()
         assert await browser.service.store.find_any("amina") is None
+
+
+async def test_flood_of_logins_while_the_provider_is_silent(provider: StandInProvider) -> None:
+    """Only some wait for their turns: others use the service in the meantime."""
+    is_over = threading.Event()
+    provider.answers["/.well-known/openid-configuration"] = lambda _: is_over.wait()
+    client = oidc_client.OIDCClient(configured(provider), CALLBACK)
+    places = oidc_client.MAX_CONNECTIONS + MAX_WAITING_PER_CALLER
+    logins = [asyncio.ensure_future(client.metadata()) for _ in range(places + 5)]
+    refused, waiting = await asyncio.wait(logins, return_when=asyncio.FIRST_COMPLETED)
+    assert (len(refused), len(waiting)) == (5, places)
+    for each in waiting:
+        each.cancel()
+    await asyncio.gather(*logins, return_exceptions=True)
+    await client.close()
+    is_over.set()
 
 
 async def test_secret_does_not_follow_redirects(sign_on: StartSignOn, provider: StandInProvider) -> None:
