@@ -12,6 +12,7 @@ libraries take a while to load.
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 from urllib.parse import quote_plus
 
@@ -68,6 +69,7 @@ class OIDCClient:
             timeout=TIMEOUT_SECONDS,
             limits=httpx.Limits(max_connections=MAX_CONNECTIONS),
             headers={"Accept": "application/json", "Accept-Encoding": "identity"},
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # none: they would be those of another person
         )
         # Who waits counts as a request in work: while the provider is slow, these must not be all that are allowed.
         self._turns = Slots(MAX_CONNECTIONS, MAX_CONNECTIONS)

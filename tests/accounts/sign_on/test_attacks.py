@@ -18,7 +18,7 @@ import httpx
 import msgspec
 import pytest
 from joserfc import jws, jwt
-from joserfc.jwk import OctKey, RSAKey
+from joserfc.jwk import KeySet, OctKey, RSAKey
 from joserfc.jws import JWSRegistry
 
 from fieldgate.accounts.sign_on import oidc_client
@@ -509,6 +509,20 @@ async def test_hostile_answers(
             assert browser.session == ""
         is_over.set()
         assert await browser.service.store.find_any("amina") is None
+
+
+async def test_cookies_of_the_provider_are_not_kept(sign_on: StartSignOn, provider: StandInProvider) -> None:
+    """They would be sent with the logins of all other people."""
+    for path, value in (
+        ("/.well-known/openid-configuration", provider.configuration()),
+        ("/keys", KeySet(provider.keys).as_dict(private=False)),
+    ):
+        body, headers = json.dumps(value).encode(), {"Set-Cookie": "person=amina; Path=/"}
+        provider.answers[path] = partial(ProviderRequest.send_bytes, body=body, headers=headers)
+    async with sign_on() as browser:
+        assert (await browser.log_in()).status_code == 303
+        assert (await browser.another().log_in()).status_code == 303
+    assert [each.path for each in provider.requests if "Cookie" in each.headers] == []
 
 
 async def test_flood_of_logins_while_the_provider_is_silent(provider: StandInProvider) -> None:
