@@ -218,7 +218,7 @@ class OIDCClient:
                     if len(body) > MAX_RESPONSE_BYTES:
                         raise _ProviderFault(f"the answer of {url} is too long")
             return response.status_code, msgspec.json.decode(body, type=dict[str, Any])
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, OSError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeEncodeError, TimeoutError, OSError) as error:
             raise _ProviderFault(f"{url}: {error!r}") from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise _ProviderFault(f"{url} does not answer with a JSON object") from None

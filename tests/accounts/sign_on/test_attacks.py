@@ -525,6 +525,16 @@ async def test_cookies_of_the_provider_are_not_kept(sign_on: StartSignOn, provid
     assert [each.path for each in provider.requests if "Cookie" in each.headers] == []
 
 
+@pytest.mark.parametrize("access_token", ["é", "a\r\nX: y", "", 7, [], None])
+async def test_odd_access_tokens(
+    oidc_service: SignOnBrowser, provider_of_service: StandInProvider, access_token: Any
+) -> None:
+    provider = provider_of_service
+    provider.claims, provider.registered, provider.token_answer = {}, {"at_hash": None}, {"access_token": access_token}
+    browser = oidc_service.another()
+    await assert_refused(browser, await browser.log_in(), UNREACHABLE, 503)
+
+
 async def test_flood_of_logins_while_the_provider_is_silent(provider: StandInProvider) -> None:
     """Only some wait for their turns: others use the service in the meantime."""
     is_over = threading.Event()
