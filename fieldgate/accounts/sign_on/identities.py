@@ -3,6 +3,7 @@
 from typing import Any
 
 from sqlalchemy import Row, func, select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.account_log import user_entry
@@ -32,15 +33,15 @@ class IdentityStore:
 
     async def link(self, user_id: int, issuer: str, subject: str, *, by: Caller) -> None:
         """Let a user log in with an account at a provider. Raise `Conflict` if it belongs to somebody else."""
-        async with self._database.transaction() as connection:
-            user = await _lock(connection, user_id)
-            owner = (await connection.execute(select(identities.c.user_id).where(_is(issuer, subject)))).scalar()
-            if owner == user_id:
-                return
-            if owner is not None:
-                raise Conflict(Message("This account already belongs to another user here."))
-            await add_identity(connection, user_id, issuer, subject)
-            await write_log(connection, by, user_entry("link-login", user, issuer=issuer))
+        try:
+            async with self._database.transaction() as connection:
+                user = await _lock(connection, user_id)
+                owner = (await connection.execute(select(identities.c.user_id).where(_is(issuer, subject)))).scalar()
+                if owner != user_id:
+                    await add_identity(connection, user_id, issuer, subject)
+                    await write_log(connection, by, user_entry("link-login", user, issuer=issuer))
+        except IntegrityError:  # maybe since a moment ago
+            raise Conflict(Message("This account already belongs to another user here.")) from None
 
     async def list_of(self, user_id: int, page: PageRequest) -> RowPage:
         """Return a page of the accounts at providers that a user has, oldest first."""

@@ -1,10 +1,13 @@
 """Link an account at a provider to a user, and remove it: on the account page, over HTTP, and by the operator."""
 
+import asyncio
 import re
 
 import pytest
 
 from fieldgate.accounts.sign_on.identities import IdentityStore
+from fieldgate.accounts.store import AccountStore, NewUser
+from fieldgate.db import Database, DataVersions
 from fieldgate.errors import Conflict, NotFound
 from fieldgate.identity import OPERATOR
 from fieldgate.settings import PasswordLogin
@@ -140,6 +143,15 @@ async def test_an_account_belongs_to_one_user(sign_on: StartSignOn) -> None:
         assert error_on(answer) == "This account already belongs to another user here."
         assert (await other.me())["username"] == "omar"
         assert await other.identities() == []
+
+
+async def test_linking_at_the_same_moment(database: Database) -> None:
+    """One user gets the account; the others learn why they do not."""
+    accounts, store = AccountStore(database, DataVersions(database)), IdentityStore(database)
+    ids = [await accounts.create_user(NewUser(username=f"user_{number}")) for number in range(8)]
+    links = (store.link(user_id, "https://login.example", "7", by=OPERATOR) for user_id in ids)
+    results = await asyncio.gather(*links, return_exceptions=True)
+    assert [type(each) for each in results if each is not None] == [Conflict] * 7
 
 
 async def test_an_account_that_cannot_log_in_cannot_be_linked(sign_on: StartSignOn) -> None:
