@@ -326,7 +326,7 @@ async def account_identity_deletion(id: str, user: User, identities: IdentitySto
     reject_token(user)
     if not _is_id(id):
         raise NotFound
-    await identities.unlink(user, int(id), settings.password_login)
+    await identities.unlink(user, int(id), settings)
 
 
 @routes.post(

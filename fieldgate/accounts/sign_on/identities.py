@@ -14,7 +14,7 @@ from fieldgate.errors import Conflict, NotFound
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
-from fieldgate.settings import PasswordLogin
+from fieldgate.settings import Settings
 
 
 class IdentityStore:
@@ -49,7 +49,7 @@ class IdentityStore:
             query = select(identities).where(identities.c.user_id == user_id)
             return await paginate(connection, query, page, order_by=[identities.c.id])
 
-    async def unlink(self, user: User, identity_id: int, password_login: PasswordLogin) -> None:
+    async def unlink(self, user: User, identity_id: int, settings: Settings) -> None:
         """Remove one. Raise `Conflict` if the user could not log in any more."""
         async with self._database.transaction() as connection:
             about = await _lock(connection, user.id)
@@ -58,9 +58,10 @@ class IdentityStore:
             issuer = (await connection.execute(removed)).scalar()
             if issuer is None:
                 raise NotFound
-            left = (await connection.execute(select(func.count()).where(is_own))).scalar_one()
+            is_usable = is_own & identities.c.issuer.in_([each.issuer for each in settings.sign_on])
+            left = (await connection.execute(select(func.count()).where(is_usable))).scalar_one()
             hashed = (await connection.execute(select(users.c.password_hash).where(users.c.id == user.id))).scalar_one()
-            if not left and not (hashed and password_login.allows(is_superuser=user.is_superuser)):
+            if not left and not (hashed and settings.password_login.allows(is_superuser=user.is_superuser)):
                 raise Conflict(Message("You have no password: without this you could not log in any more."))
             await write_log(connection, user, user_entry("unlink-login", about, issuer=issuer))
 

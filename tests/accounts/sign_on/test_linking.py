@@ -96,6 +96,18 @@ async def test_the_last_account_stays_without_a_password(sign_on: StartSignOn) -
         assert len(await browser.identities()) == 1
 
 
+async def test_an_account_at_a_provider_that_is_not_configured_does_not_count(sign_on: StartSignOn) -> None:
+    async with sign_on() as browser:
+        await browser.log_in()
+        user_id = await user_id_of(browser.service, "amina")
+        await IdentityStore(browser.service.database).link(user_id, "https://old.example", "7", by=OPERATOR)
+        usable, old = await browser.identities()
+        answer = await browser.submit(ACCOUNT, "unlink", {"id": str(usable["id"])})
+        assert (answer.status_code, LAST_ONE in visible_text(answer.text)) == (400, True)
+        assert (await browser.submit(ACCOUNT, "unlink", {"id": str(old["id"])})).status_code == 303
+        assert await browser.identities() == [usable]
+
+
 @pytest.mark.parametrize(("value", "can_remove"), [("all", True), ("superusers", False), ("none", False)])
 async def test_a_password_that_is_of_no_use_does_not_count(
     sign_on: StartSignOn, provider: StandInProvider, value: str, can_remove: bool
