@@ -28,7 +28,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     client_secret: str = ""
     scopes: tuple[_Text, ...] = ("openid", "profile", "email")
     username_claim: _Text = "preferred_username"
-    allowed_domains: tuple[str, ...] = ()
+    allowed_domains: tuple[_Text, ...] = ()
     trust_email: bool = False
     domain_claim: str = ""  # in place of the domain of `email`
     create_users: bool = False

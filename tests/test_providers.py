@@ -73,6 +73,7 @@ wash-nepal = "tXq4"
         ('"fieldgate"', '"x"\nscopes = ["profile"]', "the scopes of keycloak lack openid"),
         ('"fieldgate"', '"x"\nteams = { a = "b" }', "keycloak has teams, but no teams_claim"),
         ('"fieldgate"', '"x"\n' + KEYCLOAK, "has the same id twice"),
+        ('"fieldgate"', '"x"\nallowed_domains = [""]', "length >= 1"),  # would allow everybody without an address
         ("https:", "http:", "the issuer 'http://login.example.org/realms/field' of keycloak must be an https URL"),
         ("https://login.example.org", "login.example.org", "must be an https URL"),
         ("https://login.example.org", "https://[login", "must be an https URL"),
