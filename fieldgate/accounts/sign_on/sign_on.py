@@ -23,7 +23,7 @@ from fieldgate.accounts.sign_on.identities import IdentityStore, add_identity
 from fieldgate.accounts.store import AccountStore, NewUser, UsernameTaken
 from fieldgate.accounts.teams import TeamStore
 from fieldgate.accounts.user_changes import UserEditor
-from fieldgate.errors import BadRequest, Conflict, Forbidden, NotFound
+from fieldgate.errors import BadRequest, Conflict, Forbidden, NotFound, Problem
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, Origin, User
 from fieldgate.providers import Provider
@@ -96,6 +96,22 @@ class SignOn:
         subject = claims["sub"]
         if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT_CHARS or not subject.isprintable():
             raise BadRequest(Message("The answer of the provider is not valid, or too old. Log in again."))
+        try:
+            return await self._log_in(attempt, provider, subject, claims, caller, origin)
+        except Problem as problem:
+            # For `fieldgate user link`, too. Some providers show the subject nowhere.
+            log.warning("single sign-on with %s: refused %s %r: %s", provider.id, provider.issuer, subject, problem)
+            raise
+
+    async def _log_in(
+        self,
+        attempt: Attempt,
+        provider: Provider,
+        subject: str,
+        claims: Mapping[str, Any],
+        caller: Caller,
+        origin: Origin,
+    ) -> User:
         _check_domain(provider, claims)
         if attempt.link:
             # The cookie may be from another site of the same domain, which does not know the session.
@@ -143,8 +159,6 @@ class SignOn:
         self, provider: Provider, subject: str, claims: Mapping[str, Any], origin: Origin
     ) -> Row[Any]:
         if not provider.create_users:
-            # For `fieldgate user link`. Some providers show the subject nowhere.
-            log.warning("single sign-on with %s: no user for %s %r", provider.id, provider.issuer, subject)
             raise Forbidden(_STRANGER)
         claim = claims.get(provider.username_claim)
         if not isinstance(claim, str) or not claim.strip():

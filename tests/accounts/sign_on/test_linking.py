@@ -33,14 +33,17 @@ async def link_on_page(browser: SignOnBrowser) -> str:
     return str(path)
 
 
-async def test_a_taken_name_asks_and_never_links(sign_on: StartSignOn, provider: StandInProvider) -> None:
-    """What the page says is what helps: log in with the password, and link."""
+async def test_a_taken_name_asks_and_never_links(
+    sign_on: StartSignOn, provider: StandInProvider, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What the page says is what helps: log in with the password, and link. The operator sees the subject."""
     provider.claims = {"preferred_username": "AMINA@example.org", "email": "amina@example.org", "email_verified": True}
     async with sign_on() as browser:
         await browser.service.create_user("amina")
         answer = await browser.log_in()
         assert answer.status_code == 409
         assert error_on(answer) == TAKEN
+        assert f"{provider.issuer} {provider.subject!r}: There already is a user amina" in caplog.text
         assert browser.session == ""
         await browser.log_in_with_password("amina", PASSWORD)
         answer = await browser.log_in(await link_on_page(browser))
