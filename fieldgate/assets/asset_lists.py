@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import ColumnElement, Select, case, select
+from sqlalchemy.engine import Connection
 
 from fieldgate.accounts.store import TOPIC as ACCOUNTS_TOPIC
 from fieldgate.accounts.tables import users
@@ -89,16 +90,21 @@ class AssetLists:
         `versions` are those of `LIST_TOPICS`, if the caller of this method has just asked for them.
         """
         key = audience_key(caller), search, tuple(versions)
-        ids = self._ids.get(key) if versions else None
-        async with self._database.read_transaction() as connection:
-            if ids is None:
-                query = listed_ids(caller, search, is_sqlite=self._database.is_sqlite).order_by(*list_order(search))
-                # Each form of an expression is a new statement of up to 400 KB: keep it out of SQLAlchemy's cache.
-                options = {} if search.expression is None else {"compiled_cache": None}
-                ids = array("q", (await connection.execute(query, execution_options=options)).scalars())
-                if versions and search.expression is None:
-                    self._ids.put(key, ids, size=len(ids) * ids.itemsize + 256)
+        known_ids = self._ids.get(key) if versions else None
+
+        def read(connection: Connection) -> tuple["array[int]", RowPage]:
+            ids = self._read_ids(connection, caller, search) if known_ids is None else known_ids
             wanted = ids[page.offset : page.offset + page.limit].tolist()
-            found = await read_visible(connection, self._database, caller, wanted)
-        rows = {row.id: row for row in found}
-        return RowPage(len(ids), [rows[id_] for id_ in wanted if id_ in rows])
+            rows = {row.id: row for row in read_visible(connection, self._database, caller, wanted)}
+            return ids, RowPage(len(ids), [rows[id_] for id_ in wanted if id_ in rows])
+
+        ids, found = await self._database.read(read)
+        if known_ids is None and versions and search.expression is None:
+            self._ids.put(key, ids, size=len(ids) * ids.itemsize + 256)
+        return found
+
+    def _read_ids(self, connection: Connection, caller: Caller, search: AssetSearch) -> "array[int]":
+        query = listed_ids(caller, search, is_sqlite=self._database.is_sqlite).order_by(*list_order(search))
+        # Each form of an expression is a new statement of up to 400 KB: keep it out of SQLAlchemy's cache.
+        options = {} if search.expression is None else {"compiled_cache": None}
+        return array("q", connection.execute(query, execution_options=options).scalars())

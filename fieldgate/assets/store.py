@@ -221,9 +221,10 @@ class AssetStore:
 
     async def get_visible(self, caller: Caller, asset_id: int) -> Row[Any] | None:
         """Return an asset with the content of its newest version."""
-        async with self._database.read_transaction() as connection:
-            rows = await read_visible(connection, self._database, caller, [asset_id], versions.c.content)
-            return next(iter(rows), None)
+        rows = await self._database.read(
+            lambda connection: read_visible(connection, self._database, caller, [asset_id], versions.c.content)
+        )
+        return next(iter(rows), None)
 
     async def count_children(self, caller: Caller, collection_ids: Sequence[int]) -> dict[int, int]:
         """Return the number of assets in each collection that the caller can view, by collection id."""
@@ -387,12 +388,12 @@ def only_listed(query: Select[Any], caller: Caller) -> Select[Any]:
     return query.where(or_(*(visibility_sql.is_listed(user_id, None) for user_id in sorted(user_ids))))
 
 
-async def read_visible(
-    connection: AsyncConnection, database: Database, caller: Caller, ids: Sequence[int], *columns: ColumnElement[Any]
+def read_visible(
+    connection: Connection, database: Database, caller: Caller, ids: Sequence[int], *columns: ColumnElement[Any]
 ) -> Sequence[Row[Any]]:
     """Return the assets of these ids with their newest versions, and other columns of these, as a caller sees them."""
     query = _select_visible(is_sqlite=database.is_sqlite, is_superuser=caller.is_superuser).add_columns(*columns)
-    return (await connection.execute(query, {"ids": ids, "user_id": effective_user_id(caller)})).all()
+    return connection.execute(query, {"ids": ids, "user_id": effective_user_id(caller)}).all()
 
 
 @cache

@@ -4,6 +4,7 @@ database = Database("sqlite:///data/fieldgate.db")
 async with database.transaction() as connection:
     await connection.execute(users.insert().values(...))
 uid = await database.write(lambda connection: connection.execute(...).scalar_one())
+rows = await database.read(lambda connection: connection.execute(...).all())
 """
 
 import asyncio
@@ -12,6 +13,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +23,11 @@ from sqlalchemy.engine.interfaces import Dialect, ExceptionContext
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from fieldgate.db.database_identity import SELECT_IDENTITY, DatabaseIdentity, OpenFiles, read_write_uri
-from fieldgate.db.group_commit import GroupCommitter, Result, Write
+from fieldgate.db.group_commit import GroupCommitter, Result, Work
 from fieldgate.db.outages import DatabaseGone, is_broken_connection
 from fieldgate.db.postgres_url import PostgresURL
 from fieldgate.db.tables import ClockTime, Timestamp, now
+from fieldgate.overload import run_in_thread
 
 if TYPE_CHECKING:
     import asyncpg  # not at run time: not loaded when SQLite is used
@@ -102,7 +105,7 @@ class Database:
             await self.drop_connections()
             raise
 
-    async def write(self, write: Write[Result]) -> Result:
+    async def write(self, write: Work[Result]) -> Result:
         """Run a short function that writes, commit, and return its result. If it raises, nothing is written.
 
         On SQLite, functions that wait at the same time run in a thread and are committed together (`GroupCommitter`),
@@ -111,7 +114,8 @@ class Database:
         """
         if self.is_sqlite:
             if self._group_committer is None:
-                self._group_committer = GroupCommitter(self._sync_write_engine(), self._write_lock, self.identity)
+                engine = self._sync_engine.execution_options(sqlite_begin="IMMEDIATE")
+                self._group_committer = GroupCommitter(engine, self._write_lock, self.identity)
             try:
                 return await self._group_committer.run(write)
             except DatabaseGone:
@@ -120,15 +124,30 @@ class Database:
         async with self.transaction() as connection:
             return await connection.run_sync(write)
 
-    def _sync_write_engine(self) -> Engine:
-        """Return a synchronous engine for the same file: an asynchronous one switches threads for every statement."""
+    async def read(self, read: Work[Result]) -> Result:
+        """Run a function that only reads, in one snapshot of the data, and return its result.
+
+        On SQLite it runs in a thread, so it must use nothing but its connection and its own data.
+        """
+        if self.is_sqlite:
+            return await run_in_thread(self._read_sync, read)
+        async with self.read_transaction() as connection:
+            return await connection.run_sync(read)
+
+    def _read_sync(self, read: Work[Result]) -> Result:
+        with self._sync_engine.begin() as connection:
+            return read(connection)
+
+    @cached_property
+    def _sync_engine(self) -> Engine:
+        """A synchronous engine for the same file: an asynchronous one switches threads for every statement."""
         engine = create_engine(self.url.set(drivername="sqlite"), hide_parameters=True, connect_args=_SQLITE_OPTIONS)
         _register_sqlite_events(engine, self.identity)
-        return engine.execution_options(sqlite_begin="IMMEDIATE")
+        return engine
 
     @asynccontextmanager
     async def read_transaction(self) -> AsyncIterator[AsyncConnection]:
-        """Begin a read-only transaction that sees one snapshot of the data."""
+        """Begin a read-only transaction that sees one snapshot of the data. On SQLite, `read` takes less time."""
         async with self._read_engine.begin() as connection:
             yield connection
 
@@ -203,8 +222,8 @@ class Database:
     async def drop_connections(self) -> None:
         """Close all connections. Those in use are closed when they are given back."""
         self._close_reader()
-        if self._group_committer is not None:
-            self._group_committer.drop_connections()
+        if self.is_sqlite:
+            self._sync_engine.dispose()
         if self._pool is not None:
             await self._pool.expire_connections()
         await self._engine.dispose()
@@ -263,6 +282,8 @@ class Database:
         if self._group_committer is not None:
             await self._group_committer.close()
             self._group_committer = None
+        if self.is_sqlite:
+            self._sync_engine.dispose()
         self._close_reader()
         if self._pool is not None:
             await self._pool.close()

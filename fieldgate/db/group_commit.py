@@ -17,7 +17,7 @@ from fieldgate.db.database_identity import DatabaseIdentity, OpenFiles
 MAX_BATCH_WRITES = 32  # writers of other processes wait for a transaction
 
 Result = TypeVar("Result")
-Write = Callable[[Connection], Result]
+Work = Callable[[Connection], Result]
 
 
 class _Outcome(NamedTuple):
@@ -26,7 +26,7 @@ class _Outcome(NamedTuple):
 
 
 class _PendingWrite(NamedTuple):
-    write: Write[Any]
+    write: Work[Any]
     future: asyncio.Future[_Outcome]
 
 
@@ -43,7 +43,7 @@ class GroupCommitter:
         self._pending: deque[_PendingWrite] = deque()
         self._worker: asyncio.Task[None] | None = None
 
-    async def run(self, write: Write[Result]) -> Result:
+    async def run(self, write: Work[Result]) -> Result:
         """Queue a write, and return its result when it is committed."""
         future: asyncio.Future[_Outcome] = asyncio.get_running_loop().create_future()
         self._pending.append(_PendingWrite(write, future))
@@ -59,11 +59,6 @@ class GroupCommitter:
         if self._worker is not None:
             await asyncio.wait([self._worker])
         self._thread.shutdown()
-        self._engine.dispose()
-
-    def drop_connections(self) -> None:
-        """Close the connection; the next write opens another one."""
-        self._engine.dispose()
 
     async def _commit_all(self) -> None:
         """Commit batches until the queue is empty. The lock is released after each, for other writers."""
@@ -77,7 +72,7 @@ class GroupCommitter:
                 if not future.cancelled():
                     future.set_result(outcome)
 
-    def _execute(self, writes: Sequence[Write[Any]]) -> list[_Outcome]:
+    def _execute(self, writes: Sequence[Work[Any]]) -> list[_Outcome]:
         """Execute writes in one transaction, and commit it. If that fails, all of them get the error.
 
         That is `DatabaseGone` if the file that was written is no longer the database.
@@ -92,7 +87,7 @@ class GroupCommitter:
         return outcomes
 
 
-def _run_in_savepoint(connection: Connection, write: Write[Any]) -> _Outcome:
+def _run_in_savepoint(connection: Connection, write: Work[Any]) -> _Outcome:
     """Execute one write in a savepoint, so that its failure does not affect the others."""
     driver: Any = connection.connection.driver_connection
     driver.execute("SAVEPOINT own")

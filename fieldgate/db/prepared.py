@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import ARRAY, BigInteger, Column, ColumnElement, Select, any_, bindparam, column, func, literal, select
 from sqlalchemy.engine import Connection
-from sqlalchemy.sql.dml import ReturningUpdate
+from sqlalchemy.sql.dml import ReturningDelete, ReturningUpdate
 from sqlalchemy.types import TypeEngine
 
 from fieldgate.cache import BoundedCache
@@ -35,7 +35,9 @@ class _Compiled(NamedTuple):
 class PreparedQuery:
     """Bypasses the SQLAlchemy engine, which takes longer than such a query. Values and rows are the driver's own."""
 
-    def __init__(self, database: Database, statement: Select[Any] | ReturningUpdate[Any]) -> None:
+    def __init__(
+        self, database: Database, statement: Select[Any] | ReturningUpdate[Any] | ReturningDelete[Any]
+    ) -> None:
         self._database = database
         self._statement = statement
 

@@ -13,15 +13,9 @@ _BIASED_BYTES = bytes(range(_UNBIASED_LIMIT, 256))
 
 def new_uid(kind: str) -> str:
     """Return a new uid with 122 random bits. Kinds: `a` asset, `i` import, `p` assignment, `u` user, `v` version."""
-    # Of three times as many bytes as needed, a tenth is dropped: enough are left.
-    letters = secrets.token_bytes(3 * UID_LENGTH).translate(_BYTE_TO_LETTER, _BIASED_BYTES).decode()
-    return kind + letters[: UID_LENGTH - 1]
+    return uid_from_bytes(kind, secrets.token_bytes(64))
 
 
-def uid_from_int(kind: str, number: int) -> str:
-    """Return the uid that encodes a number, the last digits first."""
-    letters = []
-    for _ in range(UID_LENGTH - 1):
-        number, index = divmod(number, len(ALPHABET))
-        letters.append(ALPHABET[index])
-    return kind + "".join(letters)
+def uid_from_bytes(kind: str, data: bytes) -> str:
+    """Return the uid that 64 random bytes, or those of a digest, give. A tenth is dropped: enough are left."""
+    return kind + data.translate(_BYTE_TO_LETTER, _BIASED_BYTES)[: UID_LENGTH - 1].decode()

@@ -36,12 +36,16 @@ class Link:
 
 def encode_path(path: str) -> bytes:
     """Encode a link with this path as JSON, as `encode` does."""
-    return b'"' + BASE_URL_MARK + quote_path(path).encode() + FORMAT_QUERY_MARK + b'"'
+    return _marked(path).encode()
+
+
+def _marked(path: str) -> str:
+    return f'"\x01{path if _is_plain(path) else quote_path(path)}\x02"'
 
 
 def _encode_link(value: Any) -> msgspec.Raw:
     if isinstance(value, Link):
-        return msgspec.Raw(encode_path(value.path))
+        return msgspec.Raw(_marked(value.path))
     raise TypeError(f"{type(value).__name__} cannot be part of a record")
 
 

@@ -20,7 +20,7 @@ from fieldgate.assets.authorization import (
     authorize_scope,
     effective_user_id,
 )
-from fieldgate.db.uid import uid_from_int
+from fieldgate.db.uid import uid_from_bytes
 from fieldgate.errors import ValidationError
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
@@ -318,7 +318,7 @@ def team_assignment_uid(asset_uid: str, user_id: int, permission: str) -> str:
 def _hashed_uid(hasher: "hashlib.blake2b", text: str) -> str:
     digest = hasher.copy()
     digest.update(text.encode())
-    return uid_from_int("p", int.from_bytes(digest.digest()))
+    return uid_from_bytes("p", digest.digest())
 
 
 _owner_hash = hashlib.blake2b(person=b"fieldgate-owner")

@@ -36,18 +36,22 @@ def assignment_records(
 
 
 def assignment_record(grants: AssetGrants, assignment: ListedAssignment, language: Language) -> AssignmentRecord:
-    partials = partial_records(assignment.filters or {}) if assignment.permission == PARTIAL else UNSET
+    user = assignment.user
+    # Keys of a team, or of a user.
+    holder: dict[str, Any] = (
+        {"team": Link(team_path(user.uid)), "team__name": user.team_name or None}
+        if user.is_team
+        else {"user": Link(user_path(user.username))}
+    )
     return AssignmentRecord(
         url=Link(assignment_path(grants.uid, assignment.uid)),
-        user=UNSET if assignment.user.is_team else Link(user_path(assignment.user.username)),
-        team=Link(team_path(assignment.user.uid)) if assignment.user.is_team else UNSET,
-        team__name=(assignment.user.team_name or None) if assignment.user.is_team else UNSET,
         permission=Link(permission_path(assignment.permission)),
-        partial_permissions=partials,
+        partial_permissions=partial_records(assignment.filters or {}) if assignment.permission == PARTIAL else UNSET,
         label=label(assignment.permission, grants.asset_type, language),
         inherited=True if assignment.is_inherited else UNSET,
         via=UNSET if assignment.team is None else team_reference(assignment.team),
         expires_at=assignment.expires_at or UNSET,
+        **holder,
     )
 
 

@@ -106,8 +106,7 @@ class AssignmentStore:
         return await self._database.write(run)
 
     async def _read(self, work: "Callable[[SharingTransaction], Result]") -> Result:
-        async with self._database.read_transaction() as connection:
-            return await connection.run_sync(lambda sync_connection: work(self.in_transaction(sync_connection)))
+        return await self._database.read(lambda connection: work(self.in_transaction(connection)))
 
     def in_transaction(self, connection: Connection) -> "SharingTransaction":
         """Use an open transaction. To write, the assets must be locked already."""
@@ -248,7 +247,7 @@ class SharingTransaction:
         rows = self.run_by_cost(len(changes), AssignmentRows.of, changes)
         entries = self.run_by_cost(len(changes), change_entries, changes, action, source)
         self._lock_users({change.user.id for change in changes})
-        rows.write(self._connection, self._database)
+        rows.write(self._connection, self._queries)
         write_log_sync(self._connection, by, entries)
         self._data_versions.bump_sync(self._connection, TOPIC)
 
@@ -273,7 +272,7 @@ class SharingTransaction:
 
 
 class _Queries:
-    """Statements that load assets with their assignments. They are compiled once."""
+    """Statements that load and remove assignments. They are compiled once."""
 
     def __init__(self, database: Database) -> None:
         self.users = PreparedQuery(
@@ -299,6 +298,9 @@ class _Queries:
         self.members_of_users = PreparedQuery(database, members.where(is_of_some))
         self.assignments = PreparedQuery(database, _select_assignments(is_on_asset))
         self.assignments_of_users = PreparedQuery(database, _select_assignments(is_on_asset, is_of_user))
+        has_ended = and_(is_on_asset, in_bound_list(database, assignments.c.user_id, "user_ids"), not_(has_not_ended()))
+        removed = in_bound_list(database, assignments.c.id, "deleted_ids") | has_ended
+        self.removal = PreparedQuery(database, assignments.delete().where(removed).returning(assignments.c.id))
 
 
 def _select_assets() -> Select[Any]:
@@ -418,20 +420,19 @@ class AssignmentRows(msgspec.Struct, frozen=True):
             [row for change in changes for row in _updates(change)],
         )
 
-    def write(self, connection: Connection, database: Database) -> None:
+    def write(self, connection: Connection, queries: "_Queries") -> None:
         if self.updates:  # first, because one may have ended meanwhile
             update = assignments.update().where(assignments.c.id == bindparam("row_id"))
             filters = bindparam("new_filters", type_=JSON(none_as_null=True))
             values = {"filters": filters, "expires_at": bindparam("new_end")}
             connection.execute(update.values(values), self.updates)
         if self.deleted_ids or self.new:
-            is_deleted = in_values(database, assignments.c.id, self.deleted_ids)
-            has_ended = and_(
-                in_values(database, assignments.c.asset_id, self.asset_ids),
-                in_values(database, assignments.c.user_id, self.user_ids),
-                not_(has_not_ended()),
+            queries.removal.execute(
+                connection,
+                deleted_ids=self.deleted_ids,
+                asset_ids=list(self.asset_ids),
+                user_ids=list(self.user_ids),
             )
-            connection.execute(assignments.delete().where(is_deleted | has_ended))
         insert_rows_sync(connection, assignments, self.new)
 
 
