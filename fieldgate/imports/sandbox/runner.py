@@ -29,7 +29,9 @@ from fieldgate.imports import xlsform
 from fieldgate.imports.sandbox.confinement import confine_process, offer_to_oom_killer
 from fieldgate.imports.sandbox.watchdog import FailureReason as FailureReason
 from fieldgate.imports.sandbox.watchdog import Watchdog, can_watch_memory
+from fieldgate.runtime.process_limits import lower_priority
 
+QUICK_SECONDS = 1.0  # most forms take less
 GRACE_SECONDS = 10  # wall clock time in addition to the processor time, for a busy machine
 MAX_RESULT_BYTES = 128 * 1024 * 1024  # the worker holds it in memory
 # Address space in addition to the memory, where that can be watched. A reader reserves 40 bytes for each cell of the
@@ -276,7 +278,7 @@ def _child_main(pipe: Connection, parse: Callable[..., Any], arguments: tuple[An
     # Ctrl-C or a supervisor may signal the whole group; the worker finishes this import before it stops.
     for stop_signal in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop_signal, signal.SIG_IGN)
-    threading.Thread(target=_exit_with_worker, daemon=True).start()
+    threading.Thread(target=_watch_worker, args=(threading.get_native_id(),), daemon=True).start()
     address_space = limits.memory_bytes + (RESERVED_BYTES if is_watched else 0)
     resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
     # Each process would have its own limits. It does not bind root.
@@ -309,10 +311,15 @@ def _call_parser(parse: Callable[..., Any], arguments: tuple[Any, ...]) -> _Resu
     return _Result(library=parsed) if isinstance(parsed, xlsform.Library) else _Result(form=parsed)
 
 
-def _exit_with_worker() -> None:
-    """End this process when the worker ends: a killed worker cannot end it, and nobody waits for the result."""
+def _watch_worker(reader: int) -> None:
+    """End this process when the worker ends: a killed worker cannot end it, and nobody waits for the result.
+
+    What takes longer than most forms gets a low priority, so that it does not delay requests and other forms.
+    """
     worker = multiprocessing.parent_process()
     if worker is not None:
+        worker.join(QUICK_SECONDS)
+        lower_priority(reader)
         worker.join()
         os._exit(1)
 

@@ -14,6 +14,7 @@ import pytest
 from fieldgate.imports.sandbox import runner
 from fieldgate.imports.sandbox.watchdog import can_watch_memory
 from fieldgate.imports.xlsform import Form
+from fieldgate.runtime.process_limits import LOWER_BY, MAX_NICENESS
 from tests.imports.sandbox import failing_readers
 from tests.imports.sandbox.fork_servers import killing_fork_servers
 from tests.imports.xlsform.workbooks import Rows, xls
@@ -53,7 +54,16 @@ def test_reserved_memory_is_not_used_memory() -> None:
 def test_sandbox_is_first_to_be_killed_and_starts_no_processes() -> None:
     form = runner.run_in_process(failing_readers.process_limits, (b"",), LIMITS)
     assert isinstance(form, Form)
-    assert form.content == {"oom_score": 1000, "processes": [0, 0]}
+    niceness = os.getpriority(os.PRIO_PROCESS, 0)
+    assert form.content == {"oom_score": 1000, "processes": [0, 0], "niceness": niceness}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere priorities are per process")
+def test_what_takes_long_gets_a_low_priority() -> None:
+    limits = msgspec.structs.replace(LIMITS, cpu_seconds=20)
+    form = runner.run_in_process(failing_readers.wait_for_low_priority, (b"",), limits)
+    assert isinstance(form, Form)
+    assert form.content == {"niceness": min(os.getpriority(os.PRIO_PROCESS, 0) + LOWER_BY, MAX_NICENESS)}
 
 
 @needs_proc
