@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -170,8 +170,10 @@ class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Gra
     def startup(self, *arguments: Any) -> None:
         os.register_at_fork(after_in_child=_restore_signals)
         super().startup(*arguments)
-        for _ in range(self.import_workers):
-            thread = threading.Thread(target=_supervise_worker, args=(self._stop_event,))
+        for number in range(self.import_workers):
+            # With several workers, one is always free soon, whatever large files others import.
+            options = ["--quick"] if number == 1 else []
+            thread = threading.Thread(target=_supervise_worker, args=(self._stop_event, options))
             thread.start()
             self._worker_threads.append(thread)
         threading.Thread(target=_announce_when_ready, args=(self.display_host, self.bind_port), daemon=True).start()
@@ -216,12 +218,12 @@ def _restore_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def _supervise_worker(stop_event: threading.Event) -> None:
+def _supervise_worker(stop_event: threading.Event, options: Sequence[str]) -> None:
     """Keep one `fieldgate worker` running. On shutdown it finishes its current import."""
     backoff = RestartBackoff()
     while not stop_event.is_set():
         started = time.monotonic()
-        process = subprocess.Popen([sys.executable, "-m", "fieldgate", "worker"])
+        process = subprocess.Popen([sys.executable, "-m", "fieldgate", "worker", *options])  # noqa: S603
         while process.poll() is None and not stop_event.wait(0.2):
             pass
         if stop_event.is_set():

@@ -17,8 +17,11 @@ from fieldgate.settings import Settings
 
 
 @click.command()
+@click.option(
+    "--quick", is_flag=True, help="Leave large files, and users whose files took long lately, to other workers."
+)
 @data_option
-def worker(data: Path | None) -> None:
+def worker(quick: bool, data: Path | None) -> None:
     """Process imports until stopped. Any number of workers, on any machine, share the work.
 
     It prints a line when it is ready.
@@ -26,10 +29,10 @@ def worker(data: Path | None) -> None:
     settings = load_settings(data)
     logging.config.dictConfig(logging_config(settings.log_level))
     with nullcontext() if PARENT_PID_VARIABLE in os.environ else own_temporary_folder():  # `serve` has made one
-        asyncio.run(_run_worker(settings))
+        asyncio.run(_run_worker(settings, only_quick=quick))
 
 
-async def _run_worker(settings: Settings) -> None:
+async def _run_worker(settings: Settings, *, only_quick: bool) -> None:
     # Slow to import, and other commands do not need it.
     from fieldgate.imports.sandbox.runner import start_fork_server
     from fieldgate.imports.worker import ImportWorker
@@ -40,4 +43,5 @@ async def _run_worker(settings: Settings) -> None:
     exit_with_parent()
     async with open_database(settings, creates=True) as database:
         await asyncio.to_thread(start_fork_server)
-        await ImportWorker(settings, database).run(stopping, on_ready=lambda: click.echo("ready for imports"))
+        import_worker = ImportWorker(settings, database, only_quick=only_quick)
+        await import_worker.run(stopping, on_ready=lambda: click.echo("ready for imports"))

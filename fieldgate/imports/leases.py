@@ -18,6 +18,9 @@ from fieldgate.imports.tables import IS_PROCESSING, imports
 
 MAX_CANDIDATE_USERS = 20  # users looked at when claiming an import
 COUNTED_TIME = timedelta(minutes=10)  # what a user's imports took before that does not count
+# What a worker takes that must be free soon.
+MAX_QUICK_BYTES = 256 * 1024
+MAX_QUICK_TIME = timedelta(seconds=3)  # of all imports of a user lately
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -67,14 +70,19 @@ class ImportLeases:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def claim(self, lease_for: timedelta) -> Job | None:
-        """Lease the oldest free import of the user who used workers least, so that no user delays the others."""
+    async def claim(self, lease_for: timedelta, *, only_quick: bool = False) -> Job | None:
+        """Lease the oldest free import of the user who used workers least, so that no user delays the others.
+
+        With `only_quick`, large files and users whose imports took long lately are left to other workers.
+        """
         async with self._database.read_transaction() as connection:
-            user_ids = (await connection.execute(self._users_in_turn())).scalars().all()
+            user_ids = (await connection.execute(self._users_in_turn(only_quick=only_quick))).scalars().all()
         if not user_ids:
             return None
         lease = secrets.token_hex(16)
-        import_id = await self._database.write(partial(self.lease_next, user_ids, lease, lease_for))
+        import_id = await self._database.write(
+            partial(self.lease_next, user_ids, lease, lease_for, only_quick=only_quick)
+        )
         # The file is loaded after the commit, so that no lock is held meanwhile.
         row = None if import_id is None else await self.load_claimed(import_id)
         if row is None:  # nothing was free, or the user, and so the import, was deleted meanwhile
@@ -93,7 +101,13 @@ class ImportLeases:
                 raise LostLease
 
     def lease_next(
-        self, user_ids: Iterable[int], lease: str, lease_for: timedelta, connection: Connection
+        self,
+        user_ids: Iterable[int],
+        lease: str,
+        lease_for: timedelta,
+        connection: Connection,
+        *,
+        only_quick: bool = False,
     ) -> int | None:
         """Lease the oldest free import of the first user who has one. Return its id."""
         clock = self._database.current_time
@@ -101,7 +115,7 @@ class ImportLeases:
             # Those that other workers are claiming are skipped.
             oldest = (
                 select(imports.c.id)
-                .where(imports.c.user_id == user_id, *self._is_claimable())
+                .where(imports.c.user_id == user_id, *self._is_claimable(only_quick=only_quick))
                 .order_by(imports.c.id)
                 .limit(1)
                 .with_for_update(skip_locked=True)
@@ -130,7 +144,7 @@ class ImportLeases:
             row: Sequence[Any] | None = (await connection.execute(query)).one_or_none()
         return row
 
-    def _users_in_turn(self) -> Select[Any]:
+    def _users_in_turn(self, *, only_quick: bool) -> Select[Any]:
         """Users with imports to process, first the one whose imports took least time of workers lately.
 
         Service accounts count with their owner.
@@ -139,7 +153,7 @@ class ImportLeases:
         first = (
             select(imports.c.user_id, owner_id, func.min(imports.c.id).label("id"))
             .join_from(imports, users, users.c.id == imports.c.user_id)
-            .where(*self._is_claimable())
+            .where(*self._is_claimable(only_quick=only_quick))
             .group_by(imports.c.user_id, owner_id)
             .subquery()
         )
@@ -147,17 +161,20 @@ class ImportLeases:
         is_theirs = or_(account.c.id == first.c.owner_id, account.c.owner_id == first.c.owner_id)
         earlier, current_time = imports.alias(), type_coerce(ClockTime(), BigInteger)
         begin, end = (type_coerce(earlier.c[name], BigInteger) for name in ("claimed_at", "finished_at"))
-        used = (
-            select(func.sum(func.coalesce(end, current_time) - begin))
-            .where(
-                earlier.c.user_id.in_(select(account.c.id).where(is_theirs).correlate(first)),
-                begin > current_time - COUNTED_TIME // _MICROSECOND,
-            )
-            .scalar_subquery()
+        times = select(func.coalesce(end, current_time) - begin).where(
+            earlier.c.user_id.in_(select(account.c.id).where(is_theirs).correlate(first)),
+            begin > current_time - COUNTED_TIME // _MICROSECOND,
         )
-        return select(first.c.user_id).order_by(func.coalesce(used, 0), first.c.id).limit(MAX_CANDIDATE_USERS)
+        [time] = times.selected_columns
+        used, longest = (
+            func.coalesce(times.with_only_columns(of_all(time)).scalar_subquery(), 0) for of_all in (func.sum, func.max)
+        )
+        query = select(first.c.user_id).order_by(used, first.c.id).limit(MAX_CANDIDATE_USERS)
+        return query.where(longest <= MAX_QUICK_TIME // _MICROSECOND) if only_quick else query
 
-    def _is_claimable(self) -> tuple[TextClause, ColumnElement[bool]]:
-        return IS_PROCESSING, or_(
-            imports.c.lease_until.is_(None), imports.c.lease_until < self._database.current_time()
-        )
+    def _is_claimable(self, *, only_quick: bool) -> tuple[TextClause | ColumnElement[bool], ...]:
+        is_free = or_(imports.c.lease_until.is_(None), imports.c.lease_until < self._database.current_time())
+        if not only_quick:
+            return IS_PROCESSING, is_free
+        size = select(func.length(files.c.data)).where(files.c.id == imports.c.file_id).scalar_subquery()
+        return IS_PROCESSING, is_free, size <= MAX_QUICK_BYTES

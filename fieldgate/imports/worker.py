@@ -69,7 +69,9 @@ log = logging.getLogger(__name__)
 class ImportWorker:
     """Processes imports until it is stopped. Any number of workers, on any machine, share the queue."""
 
-    def __init__(self, settings: Settings, database: Database) -> None:
+    def __init__(self, settings: Settings, database: Database, *, only_quick: bool = False) -> None:
+        """With `only_quick` it leaves what takes long to other workers, so that it is free soon."""
+        self._only_quick = only_quick
         self._data_versions = data_versions = DataVersions(database)
         self._store = ImportStore(database, data_versions)
         self._results = ResultWriter(
@@ -135,7 +137,7 @@ class ImportWorker:
 
     async def process_one(self) -> bool:
         """Process one import. Return whether there was one."""
-        job = await self._store.leases.claim(self._lease)
+        job = await self._store.leases.claim(self._lease, only_quick=self._only_quick)
         if job is None:
             return False
         try:

@@ -96,6 +96,14 @@ def test_number_of_import_workers(tmp_path: Path, options: tuple[str, ...], coun
         assert [_is_import_worker(pid) for pid in children(server.process.pid)].count(True) == count
 
 
+@pytest.mark.parametrize(("count", "quick"), [(1, 0), (2, 1), (3, 1)])
+def test_one_of_several_import_workers_is_quick(tmp_path: Path, count: int, quick: int) -> None:
+    with ServerProcess(tmp_path, "--import-workers", str(count)) as server:
+        commands = [Path(f"/proc/{pid}/cmdline").read_text().split("\0") for pid in children(server.process.pid)]
+        workers = [command for command in commands if "worker" in command]
+        assert (len(workers), [("--quick" in command) for command in workers].count(True)) == (count, quick)
+
+
 def test_demo_needs_a_loopback_address(tmp_path: Path) -> None:
     done = run_command("serve", "--demo", "--host", "0.0.0.0", data=tmp_path)
     assert done.returncode == 1

@@ -117,6 +117,38 @@ async def test_users_take_turns_by_the_time_that_their_imports_took(
     assert order == [small, small, small, large, large], "three short files take less than a minute"
 
 
+async def test_large_files_leave_the_quick_worker_free(
+    database: Database, store: ImportStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fieldgate.imports.leases.MAX_QUICK_BYTES", len(BOOK) - 1)
+    await create_import(store, await create_user(database, "large"))
+    assert await store.leases.claim(LEASE, only_quick=True) is None
+    monkeypatch.setattr("fieldgate.imports.leases.MAX_QUICK_BYTES", len(BOOK))
+    assert await store.leases.claim(LEASE, only_quick=True) is not None
+
+
+@pytest.mark.parametrize("is_finished", [True, False])
+async def test_users_of_slow_imports_leave_the_quick_worker_free(
+    database: Database, store: ImportStore, is_finished: bool
+) -> None:
+    slow, other = await create_user(database, "slow"), await create_user(database, "other")
+    for _ in range(3):
+        await create_import(store, slow)
+    first = await store.leases.claim(LEASE, only_quick=True)
+    assert first is not None
+    if is_finished:
+        await finish(database, store, first)
+    five_seconds_ago = imports.c.claimed_at - text("5000000")
+    async with database.transaction() as connection:
+        await connection.execute(imports.update().where(imports.c.uid == first.uid).values(claimed_at=five_seconds_ago))
+    assert await store.leases.claim(LEASE, only_quick=True) is None
+    expected = await create_import(store, other)
+    found = await store.leases.claim(LEASE, only_quick=True)
+    assert (found and found.uid) == expected
+    left = [await store.leases.claim(LEASE) for _ in range(3)]
+    assert [job and job.user_id for job in left] == [slow, slow, None], "the other worker takes what is left"
+
+
 async def test_expired_lease_is_claimed_again_and_lost_by_first_worker(database: Database, store: ImportStore) -> None:
     user_id = await create_user(database)
     await create_import(store, user_id)
