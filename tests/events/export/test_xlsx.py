@@ -1,8 +1,10 @@
 """Exported workbooks: other programs read them, and no text becomes a formula or markup."""
 
+import cProfile
 import io
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 from openpyxl import load_workbook
@@ -67,3 +69,13 @@ async def test_dates_numbers_and_booleans_are_such() -> None:
     assert (values["Featured"], values["Created automatically"]) == (True, False)
     assert values["Funded (CHF)"] is None, "unknown is not zero"
     assert sheet.column_dimensions["B"].width > sheet.column_dimensions["A"].width
+
+
+def test_a_cell_costs_few_calls(tmp_path: Path) -> None:
+    """A workbook is written in a thread, which keeps the interpreter from other requests."""
+    rows = [encode_csv([row_of(id=n, name="Flood", is_featured="True", num_affected=7)]) for n in range(100)]
+    workbook = xlsx.EventWorkbook(tmp_path, [["Number"]])
+    calls = cProfile.Profile()
+    calls.runcall(workbook.add, rows)
+    workbook.complete()
+    assert sum(each.callcount for each in calls.getstats()) < 12 * 4 * len(rows)
