@@ -23,13 +23,13 @@ from fieldgate.i18n.messages import Message
 from fieldgate.overload import Slots, run_in_thread
 from fieldgate.pagination import PageRequest
 
-BATCH_SIZE = 500  # events
+BATCH_SIZE = 250  # events
 ALL_EVENTS = PageRequest(2**31)
 # In one process. Readers choose how long an export takes: nobody has more than two, and those without credentials never
 # have the slots of users.
 MAX_EXPORTS = 16  # of users, and as many of addresses
 MAX_EXPORTS_PER_CALLER = 2
-MAX_WORKING = 2  # exports that make a batch, one of each caller
+MAX_WORKING = 1  # exports that make a batch: with the threads of two, other requests wait three times as long
 TURN_SECONDS = 600.0  # nobody waits for that long: all who work end their batch
 TOO_MANY_EXPORTS = Message("Too many exports are running. Please try again in a minute.")
 RETRY_SECONDS = 60

@@ -172,6 +172,29 @@ async def test_callers_take_turns_whatever_number_of_exports_they_have(harness: 
     assert abs(batches.count(1) - batches.count(2)) <= 2, order
 
 
+async def test_one_batch_is_made_at_a_time(harness: ExportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each thread that computes keeps the interpreter from other requests, and two are not faster than one."""
+    has_begun, may_end = threading.Event(), threading.Event()
+    add = xlsx.EventWorkbook.add
+
+    def slow_add(workbook: xlsx.EventWorkbook, rows: Sequence[bytes]) -> None:
+        has_begun.set()
+        may_end.wait()
+        add(workbook, rows)
+
+    monkeypatch.setattr(xlsx.EventWorkbook, "add", slow_add)
+    exporter = harness.exporter()
+    workbook = asyncio.create_task(anext(export(exporter, XLSX, caller=1)))
+    await asyncio.to_thread(has_begun.wait)
+    rows = asyncio.create_task(anext(export(exporter, caller=2)))
+    try:
+        await asyncio.wait([rows], timeout=0.01)
+        assert 2 in exporter._turns._waiting
+    finally:
+        may_end.set()
+    assert await asyncio.gather(workbook, rows)
+
+
 async def test_abandoned_export_keeps_its_slot_until_its_work_has_ended(
     harness: ExportHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
