@@ -24,6 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from fieldgate.db.database_identity import SELECT_IDENTITY, DatabaseIdentity, OpenFiles, read_write_uri
 from fieldgate.db.group_commit import GroupCommitter, Result, Work
+from fieldgate.db.json_text import decode_json, encode_json
 from fieldgate.db.outages import DatabaseGone, is_broken_connection
 from fieldgate.db.postgres_url import PostgresURL
 from fieldgate.db.tables import ClockTime, Timestamp, now
@@ -40,6 +41,7 @@ CONNECT_TIMEOUT = 5  # seconds to get a connection from the pool
 COMMAND_TIMEOUT = 30  # seconds per statement
 WATCH_SECONDS = 0.5  # between two looks at the files of SQLite
 
+_JSON_OPTIONS: dict[str, Any] = {"json_serializer": encode_json, "json_deserializer": decode_json}
 _SQLITE_OPTIONS = {"isolation_level": None}  # no implicit BEGIN by the driver
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode = WAL",
@@ -68,7 +70,7 @@ class Database:
             self.postgres_url = PostgresURL.parse(database_url)
             self._command_timeout = command_timeout
         # Errors are logged, and parameters of a failing statement can be secret.
-        self._engine = create_async_engine(self.url, hide_parameters=True, **options)
+        self._engine = create_async_engine(self.url, hide_parameters=True, **_JSON_OPTIONS, **options)
         if self.is_sqlite:
             self._opened: list[Any] = []  # connections of the driver that are or were open
             _register_sqlite_events(self._engine.sync_engine, self.identity, self._note_opened)
@@ -141,7 +143,8 @@ class Database:
     @cached_property
     def _sync_engine(self) -> Engine:
         """A synchronous engine for the same file: an asynchronous one switches threads for every statement."""
-        engine = create_engine(self.url.set(drivername="sqlite"), hide_parameters=True, connect_args=_SQLITE_OPTIONS)
+        url = self.url.set(drivername="sqlite")
+        engine = create_engine(url, hide_parameters=True, connect_args=_SQLITE_OPTIONS, **_JSON_OPTIONS)
         _register_sqlite_events(engine, self.identity)
         return engine
 
