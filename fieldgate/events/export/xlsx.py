@@ -138,9 +138,9 @@ class EventWorkbook:
         """The XML of a cell. The methods of xlsxwriter would take several times as long."""
         kind, reference = SHEET_COLUMNS[place].kind, f"{_LETTERS[place]}{self._row}"
         if kind == "number":
-            return f'<c r="{reference}"><v>{text}</v></c>'
+            return f'<c r="{reference}"><v>{int(text)}</v></c>'
         if kind == "figure":
-            return f'<c r="{reference}" s="{self._figure_index}"><v>{text}</v></c>'
+            return f'<c r="{reference}" s="{self._figure_index}"><v>{float(text)}</v></c>'
         if kind == "boolean":
             return f'<c r="{reference}" t="b"><v>{int(text == "True")}</v></c>'
         if kind == "date" and (days := (datetime.fromisoformat(text) - DAY_0) / ONE_DAY) > FIRST_DAY:
