@@ -33,6 +33,10 @@ from fieldgate.db.use_lock import DatabaseInUse, shared_use
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.settings import BadSetting, Settings, parse_duration
 
+# SQLite has one writer, and who waits only looks now and then whether it is their turn. Events are loaded in one
+# transaction after the other, and demo events replaced in one that can take longer than the service lets requests wait.
+COMMAND_BUSY_TIMEOUT_MS = 300_000
+
 T = TypeVar("T")
 
 
@@ -64,9 +68,11 @@ def load_settings(data: Path | None) -> Settings:
 
 
 @asynccontextmanager
-async def open_database(settings: Settings, *, creates: bool = False) -> AsyncIterator[Database]:
+async def open_database(
+    settings: Settings, *, creates: bool = False, busy_timeout_ms: int = COMMAND_BUSY_TIMEOUT_MS
+) -> AsyncIterator[Database]:
     """Open the database, with the schema of this release. With `creates`, an SQLite file need not exist yet."""
-    database = connect(settings, creates=creates)
+    database = connect(settings, creates=creates, busy_timeout_ms=busy_timeout_ms)
     with in_use(settings):
         try:
             state = await read_state(database)
@@ -94,7 +100,13 @@ def in_use(settings: Settings) -> Iterator[None]:
         raise click.ClickException("The database is being restored. Try again when that is done.") from None
 
 
-def connect(settings: Settings, *, creates: bool, accepts_any: bool = False) -> Database:
+def connect(
+    settings: Settings,
+    *,
+    creates: bool,
+    accepts_any: bool = False,
+    busy_timeout_ms: int = COMMAND_BUSY_TIMEOUT_MS,
+) -> Database:
     """Return the database. Only with `creates`, the folder of a new SQLite file is made.
 
     An SQLite database must be the one that was used here before, unless `accepts_any`.
@@ -105,7 +117,7 @@ def connect(settings: Settings, *, creates: bool, accepts_any: bool = False) -> 
             _check_identity(file, settings)  # first: it says so if there was a database
         if file is not None and not creates and not (file.is_file() and file.stat().st_size):
             raise _missing_database(settings, f"There is no database at {file.absolute()}.")
-        return Database(settings.database, is_pooled=settings.database_pooler)
+        return Database(settings.database, is_pooled=settings.database_pooler, busy_timeout_ms=busy_timeout_ms)
     except (ValueError, ArgumentError) as error:
         raise click.ClickException(f"FIELDGATE_DATABASE_URL: {error}") from None
     except OSError as error:

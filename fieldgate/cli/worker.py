@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from fieldgate.cli.common import data_option, load_settings, open_database
+from fieldgate.db.database import BUSY_TIMEOUT_MS
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.runtime.child_processes import PARENT_PID_VARIABLE, exit_with_parent
 from fieldgate.runtime.temporary_folder import own_temporary_folder
@@ -41,7 +42,8 @@ async def _run_worker(settings: Settings, *, only_quick: bool) -> None:
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stopping.set)
     exit_with_parent()
-    async with open_database(settings, creates=True) as database:
+    # An import that waits for longer than its lease belongs to another worker.
+    async with open_database(settings, creates=True, busy_timeout_ms=BUSY_TIMEOUT_MS) as database:
         await asyncio.to_thread(start_fork_server)
         import_worker = ImportWorker(settings, database, only_quick=only_quick)
         await import_worker.run(stopping, on_ready=lambda: click.echo("ready for imports"))

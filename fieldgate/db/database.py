@@ -42,20 +42,25 @@ COMMAND_TIMEOUT = 30  # seconds per statement
 WATCH_SECONDS = 0.5  # between two looks at the files of SQLite
 
 _JSON_OPTIONS: dict[str, Any] = {"json_serializer": encode_json, "json_deserializer": decode_json}
-_SQLITE_OPTIONS = {"isolation_level": None}  # no implicit BEGIN by the driver
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
-    f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
 )
 
 
 class Database:
     def __init__(
-        self, database_url: str, *, is_pooled: bool = False, command_timeout: float | None = COMMAND_TIMEOUT
+        self,
+        database_url: str,
+        *,
+        is_pooled: bool = False,
+        command_timeout: float | None = COMMAND_TIMEOUT,
+        busy_timeout_ms: int = BUSY_TIMEOUT_MS,
     ) -> None:
         """`is_pooled`: a connection pooler is in front of PostgreSQL, so that sessions keep no state."""
+        # Without an implicit BEGIN by the driver.
+        self._sqlite_options: dict[str, Any] = {"isolation_level": None, "timeout": busy_timeout_ms / 1000}
         self.url = _driver_url(database_url)
         file = sqlite_file(database_url)
         self.is_sqlite = file is not None
@@ -63,7 +68,7 @@ class Database:
         self.identity = DatabaseIdentity(None if file is None else str(file))
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
-            options: dict[str, Any] = {"connect_args": _SQLITE_OPTIONS}
+            options: dict[str, Any] = {"connect_args": self._sqlite_options}
         else:
             # The engine opens no connections of its own: it cannot read URLs with several hosts.
             options = {"pool_pre_ping": True, "pool_timeout": CONNECT_TIMEOUT}
@@ -143,8 +148,8 @@ class Database:
     @cached_property
     def _sync_engine(self) -> Engine:
         """A synchronous engine for the same file: an asynchronous one switches threads for every statement."""
-        url = self.url.set(drivername="sqlite")
-        engine = create_engine(url, hide_parameters=True, connect_args=_SQLITE_OPTIONS, **_JSON_OPTIONS)
+        url, options = self.url.set(drivername="sqlite"), self._sqlite_options
+        engine = create_engine(url, hide_parameters=True, connect_args=options, **_JSON_OPTIONS)
         _register_sqlite_events(engine, self.identity)
         return engine
 
@@ -194,10 +199,12 @@ class Database:
         if not must_exist:
             create_private_file(path)
         connection = sqlite3.connect(
-            read_write_uri(path) if must_exist else path, uri=must_exist, isolation_level=None, check_same_thread=False
+            read_write_uri(path) if must_exist else path,
+            uri=must_exist,
+            check_same_thread=False,
+            **self._sqlite_options,
         )
         try:
-            connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
             connection.execute("PRAGMA query_only = ON")
             return connection, self.identity.opened(_sqlite_identity(connection.cursor()))
         except BaseException:
