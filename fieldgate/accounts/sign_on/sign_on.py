@@ -226,7 +226,8 @@ class SignOn:
 
     async def _countries(self, claim: Any) -> list[str]:
         known = await self._reference.current()
-        codes = dict.fromkeys(code.upper() for code in _texts(claim))
+        values = [code for text in _texts(claim) for code in text.replace(",", " ").split()]
+        codes = dict.fromkeys(code.upper() for code in values)
         return [code for code in codes if known.country_by_iso3(code) is not None]
 
 
@@ -257,8 +258,8 @@ def _is_true(claim: Any) -> bool:
 
 
 def _texts(claim: Any) -> list[str]:
-    """The values of a claim: a list, or one text with spaces or commas."""
-    values = claim if isinstance(claim, list) else claim.replace(",", " ").split() if isinstance(claim, str) else []
+    """The values of a claim: a list, or one text, which is one value. The names of groups can have spaces."""
+    values = claim if isinstance(claim, list) else [claim]
     return [each for each in values if isinstance(each, str)]
 
 

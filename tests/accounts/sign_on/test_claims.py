@@ -27,6 +27,7 @@ async def test_countries_and_ifrc(sign_on: StartSignOn, provider: StandInProvide
     steps: list[tuple[dict[str, object], list[str], bool]] = [
         ({"countries": ["KEN", "tcd", "KEN", "XXX", 7], "ifrc": True}, ["KEN", "TCD"], True),
         ({"countries": "NPL, KEN", "ifrc": "true"}, ["NPL", "KEN"], True),
+        ({"countries": "NPL KEN", "ifrc": ["true"]}, ["NPL", "KEN"], False),
         ({"countries": {"KEN": 1}, "ifrc": "yes"}, [], False),
         ({"countries": "KEN", "ifrc": "true"}, ["KEN"], True),
         ({"countries": [], "ifrc": 1}, [], False),
@@ -69,7 +70,10 @@ async def test_teams(sign_on: StartSignOn, provider: StandInProvider, caplog: py
         steps: list[tuple[object, set[str]]] = [
             (["wash", "water", "unknown"], {"WASH"}),
             (["health"], {"Health"}),
-            ("wash,health", {"WASH", "Health"}),
+            ("wash", {"WASH"}),
+            ("odd name", {"Health"}),  # a text is one value
+            ("wash,health", set()),
+            ("wash health", set()),
             (["odd name", "gone", 5], {"Health"}),
             ([], set()),
             (["wash"], {"WASH"}),
