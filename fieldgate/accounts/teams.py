@@ -42,7 +42,7 @@ Role = Literal["admin", "member"]
 MAX_NAME_CHARS = 100
 MAX_KEY_CHARS = 200  # of a name in lower case and normal form: a few characters become several
 MAX_DESCRIPTION_CHARS = 1_000
-MAX_MEMBERS = 10_000  # of one team
+MAX_TEAM_MEMBERS = 1_000  # a form that is shared with a team reads them all
 MAX_OWN_TEAMS = 200  # that one user is an admin of
 ADMIN: Role = "admin"
 
@@ -180,10 +180,6 @@ class TeamStore:
         async with self._database.transaction() as connection:
             team = await self._lock_managed(connection, by, uid)
             new = await _find_new(connection, team.id, usernames, locks=True)
-            is_in = team_members.c.team_id == team.id
-            count = (await connection.execute(select(func.count()).where(is_in))).scalar_one()
-            if count + len(new) > MAX_MEMBERS:
-                raise Conflict(Message("A team has at most {count} members.", count=MAX_MEMBERS))
             if role == ADMIN:
                 await _check_new_admins(connection, by, [row.id for row in new])
             if new:
@@ -335,7 +331,10 @@ async def _find_member(connection: AsyncConnection, team_id: int, username: str)
 async def _find_new(
     connection: AsyncConnection, team_id: int, usernames: Sequence[str], *, locks: bool = False
 ) -> list[Row[Any]]:
-    """Return those of some users who are not in a team. Raise `ValidationError` with all names that nobody has."""
+    """Return those of some users who are not in a team.
+
+    Raise `ValidationError` with all names that nobody has, and `Conflict` if the team would have too many members.
+    """
     keys = {username_key(name): name for name in usernames}
     is_active = and_(users.c.disabled_at.is_(None), users.c.id != PUBLIC_USER_ID)
     query: Select[Any] = select(users.c.id, users.c.uid, users.c.username, users.c.username_key)
@@ -349,7 +348,12 @@ async def _find_new(
         raise ValidationError({"user": messages})
     known = select(team_members.c.user_id).where(team_members.c.team_id == team_id)
     member_ids = set((await connection.execute(known)).scalars())
-    return [row for row in found if row.id not in member_ids]
+    new = [row for row in found if row.id not in member_ids]
+    if new and len(member_ids) + len(new) > MAX_TEAM_MEMBERS:
+        raise Conflict(
+            Message("A team has at most {count} members. Create another team for more people.", count=MAX_TEAM_MEMBERS)
+        )
+    return new
 
 
 async def _check_new_admins(connection: AsyncConnection, by: User, user_ids: Sequence[int]) -> None:

@@ -76,6 +76,16 @@ async def test_a_lost_answer_is_not_repeated_but_a_dry_run_is(site: SharingSite)
         assert (await client.explain(uid, "ann", "view_asset")).allowed
 
 
+async def test_full_team(site: SharingSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fieldgate.accounts.teams.MAX_TEAM_MEMBERS", 2)
+    async with site.of("owner") as client:
+        team = await client.create_team("WASH")
+        await client.add_to_team(team, "ann")
+        for dry_run in (True, False):
+            with pytest.raises(InvalidRequest, match="A team has at most 2 members"):
+                await client.add_to_team(team, ["bob", "viewer"], dry_run=dry_run)
+
+
 async def test_access_that_ends(site: SharingSite) -> None:
     uid = await site.team.create_asset()
     async with site.of("owner") as client:

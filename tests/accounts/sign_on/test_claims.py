@@ -90,6 +90,20 @@ async def test_teams(sign_on: StartSignOn, provider: StandInProvider, caplog: py
         assert entry["username"] == "amina"
 
 
+async def test_a_full_team_does_not_stop_a_login(
+    sign_on: StartSignOn, provider: StandInProvider, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fieldgate.accounts.teams.MAX_TEAM_MEMBERS", 1)
+    async with sign_on() as before:
+        await before.service.create_user("sara")
+        full = await create_team(before.service, "Full", "sara")
+    async with sign_on(teams_claim="groups", teams={"full": full}) as browser:
+        provider.claims["groups"] = "full"
+        assert (await browser.log_in()).status_code == 303
+        assert await teams_of(browser) == set()
+        assert f"A team has at most 1 members. Create another team for more people. (team {full})" in caplog.text
+
+
 async def test_groups_that_entra_leaves_out_change_nothing(sign_on: StartSignOn, provider: StandInProvider) -> None:
     async with sign_on() as before:
         await before.service.create_user("sara")

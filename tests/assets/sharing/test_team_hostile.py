@@ -257,6 +257,21 @@ async def test_nobody_manages_more_teams_than_allowed(team: SharingTeam, monkeyp
     assert sorted(answer.status_code for answer in answers) in ([200, 409], [201, 409])
 
 
+async def test_nobody_joins_a_full_team(team: SharingTeam, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One or several, in a dry run or not, also at the same time. Who is in it can be added again."""
+    monkeypatch.setattr("fieldgate.accounts.teams.MAX_TEAM_MEMBERS", 3)
+    path = f"{TEAMS}{await create_team(team, 'owner', 'ann')}/members/"
+    refusal = "A team has at most 3 members. Create another team for more people."
+    for query in ("?dry_run=true", ""):
+        answer = await team.request("owner", "POST", path + query, json={"users": ["bob", "viewer"]})
+        assert (answer.status_code, answer.json()["detail"]) == (409, refusal)
+    names = ("bob", "viewer", "stranger")
+    answers = await asyncio.gather(*(team.request("owner", "POST", path, json={"user": name}) for name in names))
+    assert sorted(answer.status_code for answer in answers) == [201, 409, 409]
+    assert (await team.request("owner", "POST", path, json={"users": ["ann", "owner"]})).status_code == 201
+    assert (await team.request("owner", "GET", path)).json()["count"] == 3
+
+
 async def test_last_two_admins_leave_at_once(team: SharingTeam) -> None:
     wash = await create_team(team, "owner", "ann", "bob")
     await team.request("owner", "PATCH", f"{TEAMS}{wash}/members/ann/", json={"role": "admin"})

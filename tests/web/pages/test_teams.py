@@ -60,6 +60,21 @@ async def test_create_a_team_and_paste_names(team: SharingTeam) -> None:
     assert "WASH Water Admin 5 1" in listed
 
 
+async def test_full_team(team: SharingTeam, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the preview already, and in the language of the page."""
+    monkeypatch.setattr("fieldgate.accounts.teams.MAX_TEAM_MEMBERS", 2)
+    uid, client = await create_team(team, "owner", "ann"), await browser(team, "owner")
+    for fields in ({"users": "bob viewer"}, {"users": "bob", "do": "add"}):
+        refused = await client.submit(f"{TEAMS}{uid}/", "add", fields)
+        assert refused.status_code == 400
+        assert "A team has at most 2 members. Create another team for more people." in text_of(refused.text)
+        assert fields["users"] in refused.text
+    client.language = "es"
+    refused = await client.submit(f"{TEAMS}{uid}/", "add", {"users": "bob"})
+    assert "Un equipo tiene como máximo 2 miembros. Cree otro equipo para más personas." in text_of(refused.text)
+    assert set(await members(team, uid)) == {"owner", "ann"}
+
+
 @pytest.mark.parametrize("name", ["ann", ARABIC_NAME])
 async def test_roles_removal_and_leaving(team: SharingTeam, name: str) -> None:
     if name not in team.user_ids:
