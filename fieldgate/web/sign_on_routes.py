@@ -66,6 +66,8 @@ async def sign_on_start(
         raise Forbidden(CSRF_FAILED)
     is_short = query.next.isprintable() and len(query.next.encode()) <= MAX_NEXT_BYTES
     try:
+    if context.method == "HEAD":  # begins nothing, so that an attempt of this browser stays
+        return login_page(templates, context, sign_on, next_path=query.next)
         attempt, url = await sign_on.begin(provider, query.next if is_short else "/", language.value, query.link)
     except Problem as problem:
         return login_page(templates, context, sign_on, problem=problem, next_path=query.next)
@@ -91,6 +93,8 @@ async def sign_on_callback(
     base_url = context.request.base_url
     forget = set_cookie(ATTEMPT_COOKIE, "", base_url, 0, http_only=True)
     attempt = _read_attempt(context)
+    if context.method == "HEAD":  # nobody logs in, and neither the code nor the attempt is used up
+        return login_page(templates, context, sign_on, next_path="/")
     try:
         if attempt is None or attempt.provider != provider or not _is_same(attempt.state, query.state):
             raise BadRequest(Message("This login was not begun in this browser, or is too old. Log in again."))

@@ -190,6 +190,27 @@ async def test_provider_that_was_never_there(start: StartService, provider: Stan
         assert 'name="next" value="/api/v2/assets/"' in answer.text
 
 
+async def test_head_uses_nothing_up(sign_on: StartSignOn, provider: StandInProvider) -> None:
+    """Programs that look at links send HEAD. Neither the code nor the attempt is of less use afterwards."""
+    async with sign_on() as browser:
+        back = await browser.go_to_provider()
+        attempt = browser.attempt
+        for path in (back, LOGIN, "/login/ngo/logout/", "/logout/"):
+            asked = provider.paths()
+            answer = await browser._send("HEAD", path)
+            assert answer.status_code == {"/logout/": 405, "/login/ngo/logout/": 303}.get(path, 200)
+            assert provider.paths() == asked
+            assert "Set-Cookie" not in answer.headers
+            assert (browser.session, browser.attempt) == ("", attempt)
+        assert await browser.service.store.find_any("amina") is None
+        assert (await browser.come_back(back)).status_code == 303
+        session = browser.session
+        await browser._send("HEAD", "/logout/")
+        await browser._send("HEAD", "/login/ngo/logout/")
+        assert browser.session == session
+        assert (await browser.me())["username"] == "amina"
+
+
 async def test_provider_that_is_not_configured(sign_on: StartSignOn) -> None:
     async with sign_on() as browser:
         for path in ("/login/other/", "/login/other/logout/"):
