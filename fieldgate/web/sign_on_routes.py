@@ -2,6 +2,7 @@
 
 import base64
 import hmac
+from collections.abc import Hashable
 from typing import Annotated
 
 import msgspec
@@ -19,6 +20,7 @@ from fieldgate.http.response.responses import NO_STORE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import Scope
+from fieldgate.overload import caller_key
 from fieldgate.settings import Settings
 from fieldgate.web.account_routes import NO_REFERRER, login_page, start_session
 from fieldgate.web.notices import Notice, set_notice
@@ -68,7 +70,10 @@ async def sign_on_start(
     try:
     if context.method == "HEAD":  # begins nothing, so that an attempt of this browser stays
         return login_page(templates, context, sign_on, next_path=query.next)
-        attempt, url = await sign_on.begin(provider, query.next if is_short else "/", language.value, query.link)
+    is_short = query.next.isprintable() and len(query.next.encode()) <= MAX_NEXT_BYTES
+    try:
+        async with sign_on.place(provider, _caller_key(context)):
+            attempt, url = await sign_on.begin(provider, query.next if is_short else "/", language.value, query.link)
     except Problem as problem:
         return login_page(templates, context, sign_on, problem=problem, next_path=query.next)
     return Response(303, [(b"location", url.encode()), NO_STORE, NO_REFERRER, _cookie(attempt, context)])
@@ -99,7 +104,8 @@ async def sign_on_callback(
         if attempt is None or attempt.provider != provider or not _is_same(attempt.state, query.state):
             raise BadRequest(Message("This login was not begun in this browser, or is too old. Log in again."))
         answer = Answer(query.code, query.iss, query.error, query.error_description)
-        user = await sign_on.finish(attempt, answer, context.caller, context.origin)
+        async with sign_on.place(provider, _caller_key(context)):
+            user = await sign_on.finish(attempt, answer, context.caller, context.origin)
     except Problem as problem:
         next_path = "/" if attempt is None else attempt.next_path
         # Not without a referrer: browsers would send the form of this page with `Origin: null`, which is refused.
@@ -121,10 +127,15 @@ async def sign_on_callback(
 )
 async def sign_on_logout(provider: str, context: HandlerContext, sign_on: SignOn, templates: PageTemplates) -> Response:
     try:
-        url = await sign_on.logout_url(provider)
+        async with sign_on.place(provider, _caller_key(context)):
+            url = await sign_on.logout_url(provider)
     except Problem as problem:
         return login_page(templates, context, sign_on, problem=problem, next_path="/")
     return Response(303, [(b"location", url.encode()), NO_STORE])
+def _caller_key(context: HandlerContext) -> Hashable:
+    return caller_key(context.caller, context.client.address)
+
+
 
 
 def _cookie(attempt: Attempt, context: HandlerContext) -> Header:

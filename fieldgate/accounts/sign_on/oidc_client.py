@@ -38,7 +38,8 @@ ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 CLOCK_DIFFERENCE = 60  # seconds
 MAX_RESPONSE_BYTES = 1024 * 1024
 TIMEOUT_SECONDS = 10
-MAX_CONNECTIONS = 10
+MAX_LOGINS = 60  # that ask a provider at a time
+MAX_LOGINS_PER_CALLER = 20
 METADATA_SECONDS = 3600  # how long the description of a provider is used, and its keys
 
 log = logging.getLogger(__name__)
@@ -67,12 +68,13 @@ class OIDCClient:
         self._redirect_uri = redirect_uri
         self._http = httpx.AsyncClient(
             timeout=TIMEOUT_SECONDS,
-            limits=httpx.Limits(max_connections=MAX_CONNECTIONS),
+            limits=httpx.Limits(max_connections=MAX_LOGINS),
             headers={"Accept": "application/json", "Accept-Encoding": "identity"},
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # none: they would be those of another person
         )
-        # Who waits counts as a request in work: while the provider is slow, these must not be all that are allowed.
-        self._turns = Slots(MAX_CONNECTIONS, MAX_CONNECTIONS)
+        # A login that asks a provider holds a place. Who waits for the provider counts as a request in work: while it
+        # is slow, these must not be all that are allowed, and those of one address not all of these.
+        self.places = Slots(MAX_LOGINS, MAX_LOGINS_PER_CALLER, max_waiting_per_caller=0)
         self._metadata: Metadata | None = None
         self._metadata_until = 0.0
         self._keys: KeySet | None = None
@@ -208,7 +210,6 @@ class OIDCClient:
         """Return status and body, an object. Redirects are not followed: the secret is for this address only."""
         try:
             async with (
-                self._turns.slot(self._provider.id),
                 asyncio.timeout(TIMEOUT_SECONDS),
                 self._http.stream(method, url, **options) as response,
             ):

@@ -10,7 +10,8 @@ its nonce the ID token to the attempt, its verifier (PKCE) the code to the servi
 import hashlib
 import logging
 import secrets
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -83,6 +84,10 @@ class SignOn:
         return Attempt(provider_id, state, nonce, verifier, next_path, link), url
 
     async def finish(self, attempt: Attempt, answer: Answer, caller: Caller, origin: Origin) -> User:
+    def place(self, provider_id: str, caller: Hashable) -> AbstractAsyncContextManager[None]:
+        """Hold a place for a request to a provider. Raise `ServiceUnavailable` if the caller has too many of them."""
+        return self._client(provider_id).places.slot(caller)
+
         """Return the user who logged in, or linked an account. Raise a `Problem` whose message the person can read."""
         client, provider = self._client(attempt.provider), self.providers[attempt.provider]
         await client.check_issuer(answer.iss)

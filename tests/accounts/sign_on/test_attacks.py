@@ -24,8 +24,8 @@ from joserfc.jws import JWSRegistry
 from fieldgate.accounts.sign_on import oidc_client
 from fieldgate.accounts.sign_on.identities import IdentityStore
 from fieldgate.identity import csrf_token
-from fieldgate.overload import MAX_WAITING_PER_CALLER
 from fieldgate.providers import Provider
+from fieldgate.settings import LOOPBACK
 from tests.accounts.sign_on.conftest import StartSignOn, configured
 from tests.accounts.sign_on.sign_on_browser import CALLBACK, LOGIN, SignOnBrowser, error_on, query_of
 from tests.accounts.sign_on.stand_in_provider import (
@@ -41,6 +41,7 @@ from tests.conftest import BASE_URL, PASSWORD, StartService
 from tests.web.page_client import visible_text
 
 UNREACHABLE = "Red Cross account cannot be reached. Try again in a moment."
+BUSY = "The service is busy. Please try again in a few seconds."
 OTHER_SITE = "https://evil.example/"
 
 
@@ -535,20 +536,35 @@ async def test_odd_access_tokens(
     await assert_refused(browser, await browser.log_in(), UNREACHABLE, 503)
 
 
-async def test_flood_of_logins_while_the_provider_is_silent(provider: StandInProvider) -> None:
-    """Only some wait for their turns: others use the service in the meantime."""
+async def test_flood_of_logins_while_the_provider_is_silent(sign_on: StartSignOn, provider: StandInProvider) -> None:
+    """Only some wait for the provider, and only some of one address: others use the service in the meantime."""
     is_over = threading.Event()
     provider.answers["/.well-known/openid-configuration"] = lambda _: is_over.wait()
-    client = oidc_client.OIDCClient(configured(provider), CALLBACK)
-    places = oidc_client.MAX_CONNECTIONS + MAX_WAITING_PER_CALLER
-    logins = [asyncio.ensure_future(client.metadata()) for _ in range(places + 5)]
-    refused, waiting = await asyncio.wait(logins, return_when=asyncio.FIRST_COMPLETED)
-    assert (len(refused), len(waiting)) == (5, places)
-    for each in waiting:
-        each.cancel()
-    await asyncio.gather(*logins, return_exceptions=True)
-    await client.close()
-    is_over.set()
+    most, most_of_one = oidc_client.MAX_LOGINS, oidc_client.MAX_LOGINS_PER_CALLER
+    async with sign_on({"trusted_proxies": LOOPBACK}) as browser:
+
+        def begin(address: str) -> asyncio.Task[httpx.Response]:
+            return asyncio.ensure_future(browser.another().get(LOGIN, {"X-Forwarded-For": address}))
+
+        async def flood(address: str, count: int) -> set[asyncio.Task[httpx.Response]]:
+            """Begin logins. Return those that wait, once as many as expected are refused."""
+            waiting = {begin(address) for _ in range(count + 5)}
+            refused: list[httpx.Response] = []
+            while len(refused) < 5:
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                refused += [each.result() for each in done]
+            assert {(answer.status_code, error_on(answer)) for answer in refused} == {(503, BUSY)}
+            assert len(waiting) == count
+            return waiting
+
+        waiting: set[asyncio.Task[httpx.Response]] = set()
+        for number in range(most // most_of_one):
+            waiting |= await flood(f"192.0.2.{number}", most_of_one)
+        assert await flood("192.0.2.200", 0) == set()
+        username, _ = await browser.service.create_user()
+        await browser.log_in_with_password(username, PASSWORD)
+        is_over.set()
+        await asyncio.gather(*waiting)
 
 
 async def test_secret_does_not_follow_redirects(sign_on: StartSignOn, provider: StandInProvider) -> None:
