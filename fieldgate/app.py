@@ -190,7 +190,10 @@ def build_app(
     data_versions = DataVersions(database, ends=(ASSETS_TOPIC, assignments.c.expires_at))
     account_store = AccountStore(database, data_versions)
     passwords = passwords or Passwords()
-    authenticator = AccountAuthenticator(account_store, passwords, LoginThrottle(database), settings.password_login)
+    providers = frozenset(each.id for each in settings.sign_on)
+    authenticator = AccountAuthenticator(
+        account_store, passwords, LoginThrottle(database), settings.password_login, providers
+    )
     request_metrics = RequestMetrics(settings)
     files = StaticFiles()
     templates = PageTemplates(files)

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import logging
 import secrets
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import Row
@@ -59,8 +60,11 @@ class AccountAuthenticator:
         passwords: Passwords,
         throttle: LoginThrottle,
         password_login: PasswordLogin = PasswordLogin.ALL,
+        providers: Collection[str] = (),
     ) -> None:
+        """`providers`: the ids of those of single sign-on."""
         self._password_login = password_login
+        self._providers = providers
         self._store = store
         self._passwords = passwords
         self._throttle = throttle
@@ -80,7 +84,16 @@ class AccountAuthenticator:
         return self._record_use(holder, client)
 
     async def by_session(self, token: str, client: str) -> User | None:
-        return self._record_use(await self._store.find_token_holder(token, AuthMethod.SESSION), client)
+        holder = await self._store.find_token_holder(token, AuthMethod.SESSION)
+        if holder is not None and not self._accepts_session(holder):
+            return None
+        return self._record_use(holder, client)
+
+    def _accepts_session(self, holder: TokenHolder) -> bool:
+        """Whether the user could still log in as when the session was opened."""
+        if holder.name:
+            return holder.name in self._providers
+        return self._password_login.allows(is_superuser=holder.user.is_superuser)
 
     async def by_password(self, username: str, password: str, client: str) -> User:
         return authenticated_user(await self.verify_password(username, password, client))

@@ -3,13 +3,13 @@
 import hashlib
 import secrets
 import unicodedata
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
 import msgspec
-from sqlalchemy import Delete, Label, Row, Select, and_, bindparam, func, or_, select
+from sqlalchemy import Delete, Label, Row, Select, Update, and_, bindparam, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -88,6 +88,7 @@ class TokenHolder(msgspec.Struct, frozen=True):
     token_id: int
     last_used: datetime | None
     expires: datetime | None
+    name: str = ""  # of a session: the id of the provider through which it was opened; empty: with a password
 
     def is_use_due(self) -> bool:
         """Whether "last used" must be stored again."""
@@ -252,8 +253,8 @@ class AccountStore:
             is_meant = users.c.username_key == username_key(username)
             await reject_service_account(connection, is_meant, NO_PASSWORD)
             user = await self._update_in(connection, username, password_hash=password_hash)
-            is_other = and_(_is_session_of(user.id), tokens.c.hash != hash_token(keep_session), _is_live())
-            ended = await connection.execute(tokens.update().where(is_other).values(revoked_at=now()))
+            is_other = and_(_is_session_of(user.id), tokens.c.hash != hash_token(keep_session))
+            ended = await connection.execute(_revoke(is_other))
             await write_log(connection, by, user_entry("change-password", user))
             return ended.rowcount
 
@@ -392,9 +393,8 @@ class AccountStore:
     async def _revoke(self, condition: Any, by: Caller) -> int:
         """All of these are of one user."""
         columns = (tokens.c.user_id, tokens.c.name, tokens.c.prefix, tokens.c.issued_by)
-        update = tokens.update().where(condition, _is_live()).values(revoked_at=now()).returning(*columns)
         async with self._database.transaction() as connection:
-            revoked = (await connection.execute(update)).all()
+            revoked = (await connection.execute(_revoke(condition).returning(*columns))).all()
             if revoked:
                 found = await connection.execute(select(*_LOGGED).where(users.c.id == revoked[0].user_id))
                 await write_log(connection, by, *_removal_entries(LogUser(*found.one()), revoked))
@@ -413,8 +413,7 @@ class AccountStore:
         user = holder.user
         if user.auth_method is not auth_method or (holder.expires is not None and holder.expires <= time):
             return None
-        with_secret = msgspec.structs.replace(user, secret=token)
-        return TokenHolder(with_secret, holder.token_id, holder.last_used, holder.expires)
+        return msgspec.structs.replace(holder, user=msgspec.structs.replace(user, secret=token))
 
     async def _read_token_holder(self, digest: bytes, time: datetime) -> TokenHolder | None:
         row = await self._find_token.first(hash=digest, now=Timestamp.pack(time))
@@ -456,6 +455,7 @@ class AccountStore:
             token_id,
             None if last_used is None else Timestamp.unpack(last_used),
             None if expires is None else Timestamp.unpack(expires),
+            name,
         )
 
     async def touch_token(self, token_id: int, address: str) -> None:
@@ -512,8 +512,20 @@ def _managed_by(caller: User) -> Select[Any]:
 
 async def revoke_tokens(connection: AsyncConnection, user_id: int) -> None:
     """Revoke all tokens and browser sessions of a user."""
-    is_valid = and_(tokens.c.user_id == user_id, _is_live())
-    await connection.execute(tokens.update().where(is_valid).values(revoked_at=now()))
+    await connection.execute(_revoke(tokens.c.user_id == user_id))
+
+
+async def end_sessions_through(
+    connection: AsyncConnection, user: LogUser, providers: Collection[str], *, by: Caller
+) -> None:
+    """End the browser sessions of a user that were opened through some providers."""
+    ended = await connection.execute(_revoke(and_(_is_session_of(user.id), tokens.c.name.in_(providers))))
+    if ended.rowcount:
+        await write_log(connection, by, sessions_entry(user, ended.rowcount))
+
+
+def _revoke(condition: Any) -> Update:
+    return tokens.update().where(condition, _is_live()).values(revoked_at=now())
 
 
 def _is_session_of(user_id: int) -> Any:

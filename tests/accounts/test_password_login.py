@@ -68,11 +68,34 @@ async def test_every_way_follows_the_setting(
 
 
 @pytest.mark.parametrize("value", [PasswordLogin.SUPERUSERS, PasswordLogin.NONE])
-async def test_tokens_and_sessions_work(start: StartService, value: PasswordLogin) -> None:
+async def test_tokens_and_sessions_through_a_provider_work(start: StartService, value: PasswordLogin) -> None:
     async with start(base_url=BASE_URL, sign_on=(PROVIDER,), password_login=value) as service:
         _, user_id = await service.create_user("amina")
         token = await service.store.issue_token(user_id, IssuedBy.COMMAND, None)
         assert (await service.get("/me/", headers={"Authorization": f"Token {token}"})).status_code == 200
+        page = await PageClient.logged_in(service, user_id, provider="ngo")
+        assert (await page.get("/account/")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("value", "with_password"),
+    [(PasswordLogin.ALL, {"amina", "root"}), (PasswordLogin.SUPERUSERS, {"root"}), (PasswordLogin.NONE, set())],
+)
+async def test_sessions_are_for_those_who_could_log_in_the_same_way(
+    start: StartService, value: PasswordLogin, with_password: set[str]
+) -> None:
+    async with start(base_url=BASE_URL, sign_on=(PROVIDER,), password_login=value) as service:
+        for username in ("amina", "root"):
+            _, user_id = await service.create_user(username, is_superuser=username == "root")
+            for provider, is_accepted in (("", username in with_password), ("ngo", True), ("removed", False)):
+                page = await PageClient.logged_in(service, user_id, provider=provider)
+                assert (await page.get("/account/")).status_code == (200 if is_accepted else 401), (username, provider)
+
+
+async def test_a_session_with_a_password_ends_with_the_rights_to_use_one(start: StartService) -> None:
+    async with start(base_url=BASE_URL, sign_on=(PROVIDER,), password_login=PasswordLogin.SUPERUSERS) as service:
+        await service.create_user("root", is_superuser=True)
+        _, user_id = await service.create_user("sara", is_superuser=True)
         page = await PageClient.logged_in(service, user_id)
         assert (await page.get("/account/")).status_code == 200
 

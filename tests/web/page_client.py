@@ -26,8 +26,9 @@ class PageClient:
         self.language = language
 
     @classmethod
-    async def logged_in(cls, service: Service, user_id: int, language: str = "en") -> "PageClient":
-        return cls(service, await service.store.issue_token(user_id, IssuedBy.SESSION, None), language)
+    async def logged_in(cls, service: Service, user_id: int, language: str = "en", provider: str = "") -> "PageClient":
+        """With a session that was opened with a password, or through a provider of single sign-on."""
+        return cls(service, await service.store.issue_token(user_id, IssuedBy.SESSION, None, provider), language)
 
     @property
     def csrf_token(self) -> str:

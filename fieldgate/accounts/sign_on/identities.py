@@ -7,6 +7,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.account_log import user_entry
+from fieldgate.accounts.store import end_sessions_through
 from fieldgate.accounts.tables import identities, users
 from fieldgate.db import Database, RowPage, now, paginate
 from fieldgate.db.log import LogUser, write_log
@@ -50,7 +51,7 @@ class IdentityStore:
             return await paginate(connection, query, page, order_by=[identities.c.id])
 
     async def unlink(self, user: User, identity_id: int, settings: Settings) -> None:
-        """Remove one. Raise `Conflict` if the user could not log in any more."""
+        """Remove one and end the sessions through its provider. Raise `Conflict` if the user could not log in again."""
         async with self._database.transaction() as connection:
             about = await _lock(connection, user.id)
             is_own = identities.c.user_id == user.id
@@ -65,6 +66,8 @@ class IdentityStore:
                 raise Conflict(Message("You have no password: without this you could not log in any more."))
             await write_log(connection, user, user_entry("unlink-login", about, issuer=issuer))
 
+            providers = [each.id for each in settings.sign_on if each.issuer == issuer]
+            await end_sessions_through(connection, about, providers, by=user)
 
 async def add_identity(connection: AsyncConnection, user_id: int, issuer: str, subject: str) -> None:
     values = {"user_id": user_id, "issuer": issuer, "subject": subject, "created_at": now()}

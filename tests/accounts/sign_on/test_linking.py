@@ -15,7 +15,7 @@ from tests.accounts.sign_on.conftest import StartSignOn, configured, user_id_of
 from tests.accounts.sign_on.sign_on_browser import SignOnBrowser, error_on
 from tests.accounts.sign_on.stand_in_provider import StandInProvider
 from tests.conftest import PASSWORD
-from tests.web.page_client import csrf_token_in, visible_text
+from tests.web.page_client import PageClient, csrf_token_in, visible_text
 
 ACCOUNT = "/account/"
 TAKEN = (
@@ -94,6 +94,29 @@ async def test_the_last_account_stays_without_a_password(sign_on: StartSignOn) -
         await browser.log_in()
         [identity] = await browser.identities()
         answer = await browser.submit(ACCOUNT, "unlink", {"id": str(identity["id"])})
+async def test_removing_an_account_ends_its_sessions(sign_on: StartSignOn, provider: StandInProvider) -> None:
+    """Sessions with a password, through other providers, and of other people go on."""
+    others = (configured(provider, id="other", issuer="http://127.0.0.1:1/other"),)
+    async with sign_on(others=others) as browser:
+        _, user_id = await browser.service.create_user("amina")
+        identities = IdentityStore(browser.service.database)
+        await identities.link(user_id, provider.issuer, provider.subject, by=OPERATOR)
+        await browser.log_in_with_password("amina", PASSWORD)
+        through_provider, of_omar = browser.another(), browser.another()
+        await through_provider.log_in()
+        through_other = await PageClient.logged_in(browser.service, user_id, provider="other")
+        provider.subject, provider.claims = "omar's", {"preferred_username": "omar"}
+        await of_omar.log_in()
+        [identity] = await browser.identities()
+        await browser.submit_and_follow(ACCOUNT, "unlink", {"id": str(identity["id"])})
+        for each, status in ((browser, 200), (through_provider, 401), (through_other, 200), (of_omar, 200)):
+            assert (await each.get(ACCOUNT)).status_code == status
+        await browser.service.create_user("root", is_superuser=True)
+        log = await browser.service.get("/api/v2/audit-logs/?q=action:remove", auth=("root", PASSWORD))
+        [entry] = log.json()["results"]
+        assert (entry["username"], entry["metadata"]["count"]) == ("amina", 1)
+
+
         assert answer.status_code == 400
         assert LAST_ONE in visible_text(answer.text)
         assert len(await browser.identities()) == 1
