@@ -207,6 +207,12 @@ def password(name: str, password_stdin: bool, data: Path | None) -> None:
 @data_option
 def link(name: str, issuer: str, subject: str, data: Path | None) -> None:
     """Let the user NAME log in with the account SUBJECT at the provider ISSUER (single sign-on)."""
+    issuers = [each.issuer for each in load_settings(data).sign_on]
+    if issuer not in issuers:
+        known = ", ".join(issuers) or "none: set FIELDGATE_SIGN_ON as for the service"
+        raise click.BadParameter(
+            f"{issuer} is no provider of this service. Its providers: {known}.", param_hint="ISSUER"
+        )
     with _require_user(name):
         row = _existing_user(data, name)
         try:

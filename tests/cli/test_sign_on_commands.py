@@ -81,10 +81,18 @@ def test_passwords_work_without_network(data: Path, tmp_path: Path) -> None:
         assert "login.invalid" in server.log
 
 
-def test_link(data: Path) -> None:
-    def link(name: str, subject: str) -> subprocess.CompletedProcess[str]:
-        return run_command("user", "link", name, "https://login.example", subject, data=data)
+def test_link(data: Path, tmp_path: Path) -> None:
+    chosen = environment(tmp_path, "https://login.example")
 
+    def link(name: str, subject: str, issuer: str = "https://login.example") -> subprocess.CompletedProcess[str]:
+        return run_command("user", "link", name, issuer, subject, data=data, environment=chosen)
+
+    done = link("amina", "7", "https://login.example/")
+    assert done.returncode == 2
+    assert "https://login.example/ is no provider of this service. Its providers: https://login.example." in done.stderr
+    done = run_command("user", "link", "amina", "https://login.example", "7", data=data)
+    assert done.returncode == 2
+    assert "Its providers: none: set FIELDGATE_SIGN_ON as for the service." in done.stderr
     done = link("amina", "7")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "user amina can log in as 7 at https://login.example\n"
