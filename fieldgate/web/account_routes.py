@@ -162,7 +162,7 @@ async def logout(
 )
 async def account_page(
     context: HandlerContext,
-    user: User,  # noqa: ARG001  (who is not logged in gets the login page)
+    user: User,  # who is not logged in gets the login page
     client: InternalClient,
     templates: PageTemplates,
     sign_on: SignOn,
@@ -176,7 +176,7 @@ async def account_page(
         "logins": await api.get(OWN_ACCESS_PATH, {"limit": MAX_LISTED_LOGINS}),
         "identities": await api.get(IDENTITIES_PATH, {"limit": MAX_LISTED}),
         "providers": list(sign_on.providers.values()),
-        "has_passwords": sign_on.has_passwords,
+        "has_passwords": sign_on.password_login.allows(is_superuser=user.is_superuser),
     }
     return _page(templates, "accounts/account.html", context, **values)
 
@@ -276,7 +276,7 @@ def login_page(
         username=username,
         left=left,
         providers=sign_on.providers.values(),
-        has_passwords=sign_on.has_passwords,
+        password_login=sign_on.password_login.value,
     )
 
 

@@ -66,8 +66,6 @@ async def sign_on_start(
     # A link of another site must not make somebody link an account that is not theirs.
     if query.link and not context.caller.accepts_csrf_token(query.link):
         raise Forbidden(CSRF_FAILED)
-    is_short = query.next.isprintable() and len(query.next.encode()) <= MAX_NEXT_BYTES
-    try:
     if context.method == "HEAD":  # begins nothing, so that an attempt of this browser stays
         return login_page(templates, context, sign_on, next_path=query.next)
     is_short = query.next.isprintable() and len(query.next.encode()) <= MAX_NEXT_BYTES
@@ -95,11 +93,11 @@ async def sign_on_callback(
     settings: Settings,
     templates: PageTemplates,
 ) -> Response:
+    if context.method == "HEAD":  # nobody logs in, and neither the code nor the attempt is used up
+        return login_page(templates, context, sign_on, next_path="/")
     base_url = context.request.base_url
     forget = set_cookie(ATTEMPT_COOKIE, "", base_url, 0, http_only=True)
     attempt = _read_attempt(context)
-    if context.method == "HEAD":  # nobody logs in, and neither the code nor the attempt is used up
-        return login_page(templates, context, sign_on, next_path="/")
     try:
         if attempt is None or attempt.provider != provider or not _is_same(attempt.state, query.state):
             raise BadRequest(Message("This login was not begun in this browser, or is too old. Log in again."))
@@ -132,10 +130,10 @@ async def sign_on_logout(provider: str, context: HandlerContext, sign_on: SignOn
     except Problem as problem:
         return login_page(templates, context, sign_on, problem=problem, next_path="/")
     return Response(303, [(b"location", url.encode()), NO_STORE])
+
+
 def _caller_key(context: HandlerContext) -> Hashable:
     return caller_key(context.caller, context.client.address)
-
-
 
 
 def _cookie(attempt: Attempt, context: HandlerContext) -> Header:

@@ -98,6 +98,9 @@ async def test_a_session_with_a_password_ends_with_the_rights_to_use_one(start: 
         _, user_id = await service.create_user("sara", is_superuser=True)
         page = await PageClient.logged_in(service, user_id)
         assert (await page.get("/account/")).status_code == 200
+        body = {"is_superuser": False}
+        await service.request("PATCH", "/api/v2/users/sara/", json=body, auth=("root", PASSWORD))
+        assert (await page.get("/account/")).status_code == 401
 
 
 async def test_a_password_that_was_right_is_of_no_use_after_the_rights(start: StartService) -> None:
@@ -117,13 +120,18 @@ async def test_pages_offer_what_works(start: StartService) -> None:
         async with start(base_url=BASE_URL, sign_on=(PROVIDER,), password_login=value) as service:
             page = await PageClient(service).get("/login/")
             assert ('name="password"' in page.text) is has_form
+            text = visible_text(page.text)
+            assert ("Only superusers can log in with a password." in text) is (value is PasswordLogin.SUPERUSERS)
+            assert ("password forgotten?" in text) is (value is PasswordLogin.ALL)
+            assert ("No account? Ask the operator" in text) is (value is not PasswordLogin.ALL)
             assert "Log in with Red Cross account" in visible_text(page.text)
             # A link: the browser would not follow the redirect of a form to another site.
             assert re.search(r'<a [^>]*href="/login/ngo/\?next=/"', page.text)
             assert "form-action 'self'" in page.headers["Content-Security-Policy"]
-            _, user_id = await service.create_user()
-            account = await (await PageClient.logged_in(service, user_id)).get("/account/")
-            assert ('name="new_password"' in account.text) is has_form
+            for is_superuser in (False, True):
+                _, user_id = await service.create_user(is_superuser=is_superuser)
+                account = await (await PageClient.logged_in(service, user_id, provider="ngo")).get("/account/")
+                assert ('name="new_password"' in account.text) is value.allows(is_superuser=is_superuser)
 
 
 async def test_without_a_provider_nothing_is_offered(service: Service) -> None:

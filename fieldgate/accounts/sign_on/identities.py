@@ -63,11 +63,12 @@ class IdentityStore:
             left = (await connection.execute(select(func.count()).where(is_usable))).scalar_one()
             hashed = (await connection.execute(select(users.c.password_hash).where(users.c.id == user.id))).scalar_one()
             if not left and not (hashed and settings.password_login.allows(is_superuser=user.is_superuser)):
-                raise Conflict(Message("You have no password: without this you could not log in any more."))
+                message = Message("You have no password that you can use: without this you could not log in any more.")
+                raise Conflict(message)
             await write_log(connection, user, user_entry("unlink-login", about, issuer=issuer))
-
             providers = [each.id for each in settings.sign_on if each.issuer == issuer]
             await end_sessions_through(connection, about, providers, by=user)
+
 
 async def add_identity(connection: AsyncConnection, user_id: int, issuer: str, subject: str) -> None:
     values = {"user_id": user_id, "issuer": issuer, "subject": subject, "created_at": now()}

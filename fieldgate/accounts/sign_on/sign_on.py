@@ -42,6 +42,14 @@ MAX_LOGGED_CHARS = 300  # of what came from a browser
 log = logging.getLogger(__name__)
 
 _STRANGER = Message("You have no account here. Ask the operator of this service for one.")
+_TAKEN = Message(
+    "There already is a user {name} here. If this is you, log in with your password, and link {provider} on the page "
+    "of your account. Otherwise ask the operator for an account."
+).text
+_TAKEN_WITHOUT_PASSWORDS = Message(
+    "There already is a user {name} here. If this is you, log in as you did before, and link {provider} on the page of "
+    "your account, or ask the operator to link it. Otherwise ask the operator for an account."
+).text
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -71,10 +79,14 @@ class SignOn:
         stores: tuple[AccountStore, IdentityStore, UserEditor, TeamStore, ReferenceStore],
     ) -> None:
         self.providers: Mapping[str, Provider] = {each.id: each for each in settings.sign_on}
-        self.has_passwords = settings.password_login is not PasswordLogin.NONE
+        self.password_login = settings.password_login
         self._base_url = settings.base_url
         self._accounts, self._identities, self._editor, self._teams, self._reference = stores
         self._clients: dict[str, OIDCClient] = {}
+
+    def place(self, provider_id: str, caller: Hashable) -> AbstractAsyncContextManager[None]:
+        """Hold a place for a request to a provider. Raise `ServiceUnavailable` if the caller has too many of them."""
+        return self._client(provider_id).places.slot(caller)
 
     async def begin(self, provider_id: str, next_path: str, language: str, link: str = "") -> tuple[Attempt, str]:
         """Return an attempt, and the URL at the provider where the person logs in."""
@@ -84,10 +96,6 @@ class SignOn:
         return Attempt(provider_id, state, nonce, verifier, next_path, link), url
 
     async def finish(self, attempt: Attempt, answer: Answer, caller: Caller, origin: Origin) -> User:
-    def place(self, provider_id: str, caller: Hashable) -> AbstractAsyncContextManager[None]:
-        """Hold a place for a request to a provider. Raise `ServiceUnavailable` if the caller has too many of them."""
-        return self._client(provider_id).places.slot(caller)
-
         """Return the user who logged in, or linked an account. Raise a `Problem` whose message the person can read."""
         client, provider = self._client(attempt.provider), self.providers[attempt.provider]
         await client.check_issuer(answer.iss)
@@ -193,14 +201,8 @@ class SignOn:
         row = await self._identities.find_user(provider.issuer, subject)
         if row is None:
             # The user may be the same person, or another one: the provider cannot know.
-            raise Conflict(
-                Message(
-                    "There already is a user {name} here. If this is you, log in with your password, and link "
-                    "{provider} on the page of your account. Otherwise ask the operator for an account.",
-                    name=username,
-                    provider=provider.name,
-                )
-            )
+            text = _TAKEN if self.password_login is PasswordLogin.ALL else _TAKEN_WITHOUT_PASSWORDS
+            raise Conflict(Message(text, name=username, provider=provider.name))
         return row
 
     async def _apply_claims(self, provider: Provider, claims: Mapping[str, Any], user: User) -> None:
@@ -251,11 +253,17 @@ def _check_domain(provider: Provider, claims: Mapping[str, Any]) -> None:
         domain = claims.get(provider.domain_claim)
     else:
         email = claims.get("email")
-        is_verified = provider.trust_email or _is_true(claims.get("email_verified"))
-        name, _, domain = email.rpartition("@") if is_verified and isinstance(email, str) else ("", "", "")
+        name, _, domain = email.rpartition("@") if isinstance(email, str) else ("", "", "")
         domain = domain if name else ""
     if not isinstance(domain, str) or domain.lower() not in {each.lower() for each in provider.allowed_domains}:
         raise Forbidden(Message("Your e-mail address is not one of those that can log in here."))
+    if not (provider.domain_claim or provider.trust_email or _is_true(claims.get("email_verified"))):
+        raise Forbidden(
+            Message(
+                "{provider} has not verified your e-mail address. Verify it there, and log in again.",
+                provider=provider.name,
+            )
+        )
 
 
 def _is_true(claim: Any) -> bool:

@@ -22,7 +22,11 @@ TAKEN = (
     "There already is a user amina here. If this is you, log in with your password, and link Red Cross account on the "
     "page of your account. Otherwise ask the operator for an account."
 )
-LAST_ONE = "You have no password: without this you could not log in any more."
+TAKEN_WITHOUT_PASSWORDS = (
+    "There already is a user amina here. If this is you, log in as you did before, and link Red Cross account on the "
+    "page of your account, or ask the operator to link it. Otherwise ask the operator for an account."
+)
+LAST_ONE = "You have no password that you can use: without this you could not log in any more."
 
 
 async def link_on_page(browser: SignOnBrowser) -> str:
@@ -56,6 +60,14 @@ async def test_a_taken_name_asks_and_never_links(
         assert (await other.me())["username"] == "amina"
 
 
+@pytest.mark.parametrize("value", ["superusers", "none"])
+async def test_a_taken_name_where_passwords_do_not_help(sign_on: StartSignOn, value: str) -> None:
+    async with sign_on({"password_login": PasswordLogin(value)}) as browser:
+        await browser.service.create_user("amina")
+        answer = await browser.log_in()
+        assert (answer.status_code, error_on(answer)) == (409, TAKEN_WITHOUT_PASSWORDS)
+
+
 async def test_names_that_nobody_can_have(sign_on: StartSignOn, provider: StandInProvider) -> None:
     """The name of the public, and that of somebody who left."""
     async with sign_on() as browser:
@@ -82,18 +94,6 @@ async def test_remove_on_the_account_page(sign_on: StartSignOn) -> None:
         assert (await browser.another().log_in()).status_code == 409
 
 
-async def test_linking_twice_is_once(sign_on: StartSignOn) -> None:
-    async with sign_on() as browser:
-        await browser.log_in()
-        assert (await browser.log_in(await link_on_page(browser))).status_code == 303
-        assert len(await browser.identities()) == 1
-
-
-async def test_the_last_account_stays_without_a_password(sign_on: StartSignOn) -> None:
-    async with sign_on() as browser:
-        await browser.log_in()
-        [identity] = await browser.identities()
-        answer = await browser.submit(ACCOUNT, "unlink", {"id": str(identity["id"])})
 async def test_removing_an_account_ends_its_sessions(sign_on: StartSignOn, provider: StandInProvider) -> None:
     """Sessions with a password, through other providers, and of other people go on."""
     others = (configured(provider, id="other", issuer="http://127.0.0.1:1/other"),)
@@ -117,6 +117,18 @@ async def test_removing_an_account_ends_its_sessions(sign_on: StartSignOn, provi
         assert (entry["username"], entry["metadata"]["count"]) == ("amina", 1)
 
 
+async def test_linking_twice_is_once(sign_on: StartSignOn) -> None:
+    async with sign_on() as browser:
+        await browser.log_in()
+        assert (await browser.log_in(await link_on_page(browser))).status_code == 303
+        assert len(await browser.identities()) == 1
+
+
+async def test_the_last_account_stays_without_a_password(sign_on: StartSignOn) -> None:
+    async with sign_on() as browser:
+        await browser.log_in()
+        [identity] = await browser.identities()
+        answer = await browser.submit(ACCOUNT, "unlink", {"id": str(identity["id"])})
         assert answer.status_code == 400
         assert LAST_ONE in visible_text(answer.text)
         assert len(await browser.identities()) == 1

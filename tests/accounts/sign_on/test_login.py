@@ -268,6 +268,10 @@ async def test_claim_of_the_username_is_no_text(sign_on: StartSignOn, provider: 
             assert error_on(answer) == "Red Cross account did not send the claim preferred_username."
 
 
+NOT_ALLOWED = "Your e-mail address is not one of those that can log in here."
+UNVERIFIED = "Red Cross account has not verified your e-mail address. Verify it there, and log in again."
+
+
 async def test_allowed_domains(sign_on: StartSignOn, provider: StandInProvider) -> None:
     situations: list[tuple[str, dict[str, Any], bool]] = [
         ("ngo", {"email": "a@Example.org", "email_verified": True}, True),
@@ -301,7 +305,7 @@ async def test_allowed_domains(sign_on: StartSignOn, provider: StandInProvider) 
             assert answer.status_code == (303 if is_allowed else 403), (name, claims)
             assert (await browser.service.store.find_any(username) is not None) is is_allowed
             if not is_allowed:
-                assert error_on(answer) == "Your e-mail address is not one of those that can log in here."
+                assert error_on(answer) == (UNVERIFIED if number in (2, 3) else NOT_ALLOWED)
 
 
 async def test_verification_of_an_address_may_be_in_userinfo(sign_on: StartSignOn, provider: StandInProvider) -> None:
