@@ -117,6 +117,20 @@ async def test_removing_an_account_ends_its_sessions(sign_on: StartSignOn, provi
         assert (entry["username"], entry["metadata"]["count"]) == ("amina", 1)
 
 
+async def test_removing_an_account_may_end_the_own_session(sign_on: StartSignOn, provider: StandInProvider) -> None:
+    async with sign_on() as browser:
+        _, user_id = await browser.service.create_user("amina")
+        await IdentityStore(browser.service.database).link(user_id, provider.issuer, provider.subject, by=OPERATOR)
+        await browser.log_in()
+        page = await browser.get(ACCOUNT)
+        assert "If you remove an account, sessions in which you logged in with it end." in visible_text(page.text)
+        [identity] = await browser.identities()
+        page = await browser.submit_and_follow(ACCOUNT, "unlink", {"id": str(identity["id"])})
+        assert page.status_code == 401
+        await browser.log_in_with_password("amina", PASSWORD)
+        assert await browser.identities() == []
+
+
 async def test_linking_twice_is_once(sign_on: StartSignOn) -> None:
     async with sign_on() as browser:
         await browser.log_in()
