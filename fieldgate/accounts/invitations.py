@@ -12,15 +12,14 @@ from sqlalchemy import Row, select
 
 from fieldgate.accounts.account_log import user_entry
 from fieldgate.accounts.service_accounts import NO_PASSWORD, reject_service_account
-from fieldgate.accounts.store import INVITATION_PREFIX, IssuedBy, hash_token, new_token
-from fieldgate.accounts.tables import invitations, tokens, users
+from fieldgate.accounts.store import INVITATION_PREFIX, end_all_sessions, hash_token, lock_enabled, new_token
+from fieldgate.accounts.tables import invitations, users
 from fieldgate.db import Database, now, upsert
-from fieldgate.db.log import LogUser, write_log
+from fieldgate.db.log import write_log
 from fieldgate.identity import NO_ORIGIN, Origin, User
 
 INVITATION_LIFETIME = timedelta(days=1)
 INVITATION_PATH = "/invitation/"
-_LOGGED = (users.c.id, users.c.uid, users.c.username)  # of `LogUser`
 
 
 class Invitation(msgspec.Struct, frozen=True):
@@ -51,12 +50,11 @@ class InvitationStore:
         }
         async with self._database.transaction() as connection:
             await reject_service_account(connection, users.c.id == user_id, NO_PASSWORD)
-            is_enabled = select(*_LOGGED).where(users.c.id == user_id, users.c.disabled_at.is_(None))
-            row = (await connection.execute(is_enabled.with_for_update())).one_or_none()
-            if row is None:
+            user = await lock_enabled(connection, user_id)
+            if user is None:
                 return None
             await connection.execute(upsert(connection.dialect, invitations), values)
-            await write_log(connection, by, user_entry("create-link", LogUser(*row)))
+            await write_log(connection, by, user_entry("create-link", user))
         return Invitation(secret, expires)
 
     async def find_user(self, secret: str) -> Row[Any] | None:
@@ -72,28 +70,17 @@ class InvitationStore:
 
     async def redeem(self, secret: str, password_hash: str, origin: Origin = NO_ORIGIN) -> str | None:
         """Use a link: set the password, end all sessions, and return the username. None if the link is not valid."""
-        timestamp = now()
-        delete = invitations.delete().where(
-            invitations.c.hash == hash_token(secret), invitations.c.expires_at > timestamp
-        )
+        delete = invitations.delete().where(invitations.c.hash == hash_token(secret), invitations.c.expires_at > now())
         async with self._database.transaction() as connection:
             # Of two requests with the same link, only one deletes the row.
             user_id = (await connection.execute(delete.returning(invitations.c.user_id))).scalar()
             if user_id is None:
                 return None
-            update = users.update().where(users.c.id == user_id, users.c.disabled_at.is_(None))
-            row = (
-                await connection.execute(update.values(password_hash=password_hash).returning(*_LOGGED))
-            ).one_or_none()
-            sessions = tokens.update().where(
-                tokens.c.user_id == user_id,
-                tokens.c.issued_by == IssuedBy.SESSION.value,
-                tokens.c.revoked_at.is_(None),
-            )
-            await connection.execute(sessions.values(revoked_at=timestamp))
-            if row is None:  # disabled meanwhile
+            user = await lock_enabled(connection, user_id)
+            if user is None:  # disabled meanwhile
                 return None
-            user = LogUser(*row)
+            await connection.execute(users.update().where(users.c.id == user_id).values(password_hash=password_hash))
+            await end_all_sessions(connection, user_id)
             by = User(id=user.id, uid=user.uid, username=user.username, credential="link", origin=origin)
             await write_log(connection, by, user_entry("use-link", user))
         return user.username

@@ -46,36 +46,34 @@ class OwnedAssetsError(msgspec.Struct, frozen=True):
     ] = []
 
 
-class OwnsAssets(Conflict):
-    def __init__(self, owned: Sequence[OwnedAsset]) -> None:
-        super().__init__(
-            PluralMessage(
-                "{count} form or collection belongs to this account or its service accounts. Transfer or delete it "
-                "first.",
-                "{count} forms and collections belong to this account or its service accounts. Transfer or delete them "
-                "first.",
-                len(owned),
-            )
-        )
-        self._owned = owned
+class StillNeeded(Conflict):
+    """Assets or teams that must have somebody else first."""
+
+    def __init__(self, message: PluralMessage, **listed: Sequence[object]) -> None:
+        """`listed`: assets, or teams."""
+        super().__init__(message)
+        self._listed = {name: values[:MAX_LISTED] for name, values in listed.items()}
 
     def body(self, language: Language) -> dict[str, object]:
-        return {**super().body(language), "assets": self._owned[:MAX_LISTED]}
+        return {**super().body(language), **self._listed}
 
 
-class IsOnlyAdmin(Conflict):
-    def __init__(self, left: Sequence[TeamName]) -> None:
-        super().__init__(
-            PluralMessage(
-                "{count} team has no other admin than this account. Make somebody else one, or delete the team.",
-                "{count} teams have no other admin than this account. Make somebody else one, or delete the teams.",
-                len(left),
-            )
-        )
-        self._left = left
+def _owns_assets(owned: Sequence[OwnedAsset]) -> StillNeeded:
+    message = PluralMessage(
+        "{count} form or collection belongs to this account or its service accounts. Transfer or delete it first.",
+        "{count} forms and collections belong to this account or its service accounts. Transfer or delete them first.",
+        len(owned),
+    )
+    return StillNeeded(message, assets=owned)
 
-    def body(self, language: Language) -> dict[str, object]:
-        return {**super().body(language), "teams": self._left[:MAX_LISTED]}
+
+def _is_only_admin(left: Sequence[TeamName]) -> StillNeeded:
+    message = PluralMessage(
+        "{count} team has no other admin than this account. Make somebody else one, or delete the team.",
+        "{count} teams have no other admin than this account. Make somebody else one, or delete the teams.",
+        len(left),
+    )
+    return StillNeeded(message, teams=left)
 
 
 class AssetKeeper(Protocol):
@@ -119,9 +117,9 @@ class AccountRemover:
             keep_a_superuser(user_id, superusers)
             # The lock of the user keeps others from creating assets of this user from here on.
             if owned := await self._assets.list_owned(connection, user_id):
-                raise OwnsAssets(owned)
+                raise _owns_assets(owned)
             if left := await delete_emptied_teams(connection, by, user_id, self._assets.log_deleted_teams):
-                raise IsOnlyAdmin(left)
+                raise _is_only_admin(left)
             await self._assets.purge_trash_of(connection, by, user_id)
             await disable_owned(connection, by, [user_id], "deleted")
             await connection.execute(users.delete().where(users.c.id == user_id))

@@ -6,6 +6,7 @@
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+import msgspec
 from sqlalchemy import Row
 
 from fieldgate.accounts.account_rules import parse_limits, password_error, reject_token, token_name_error
@@ -30,7 +31,7 @@ from fieldgate.accounts.schemas import (
     user_path,
 )
 from fieldgate.accounts.sign_on.identities import IdentityStore
-from fieldgate.accounts.store import DISPLAY_PREFIX_LENGTH, AccountStore, IssuedBy, hash_token, new_token
+from fieldgate.accounts.store import AccountStore, IssuedBy, hash_token, new_token
 from fieldgate.db import now
 from fieldgate.errors import BadRequest, Forbidden, NotFound, Unauthorized, ValidationError
 from fieldgate.http.injection import HandlerContext
@@ -217,24 +218,8 @@ async def create_named_token(
     lifetime = timedelta(seconds=settings.token_lifetime) if days is None else timedelta(days=days)
     expires = now() + lifetime
     created = await store.create_token(holder.id, IssuedBy.HTTP, expires, name, limits, by=by)
-    path = f"{list_path}{created.id}/"
-    record = NewAccountToken(
-        url=Link(path),
-        id=created.id,
-        name=name,
-        prefix=created.value[:DISPLAY_PREFIX_LENGTH],
-        issued_by="http",
-        date_created=created.created,
-        last_used=None,
-        last_used_from=None,
-        expires=expires,
-        is_current=False,
-        scopes=body.scopes,
-        assets=None if limits.assets is None else sorted(limits.assets),
-        networks=list(limits.networks) or None,
-        token=created.value,
-    )
-    return Created(record, Link(path))
+    record = token_record(created.row, list_path, by)
+    return Created(NewAccountToken(**msgspec.structs.asdict(record), token=created.value), record.url)
 
 
 @routes.delete(

@@ -74,7 +74,7 @@ class NewToken(msgspec.Struct, frozen=True):
 
     id: int
     value: str
-    created: datetime
+    row: Row[Any]
 
 
 # What belongs to a new user: the connection and the id.
@@ -173,21 +173,21 @@ class AccountStore:
 
     async def find_user(self, username: str) -> Row[Any] | None:
         """Return the row of an enabled user."""
-        async with self._database.read_transaction() as connection:
-            result = await connection.execute(
-                select(users).where(
-                    users.c.username_key == username_key(username),
-                    users.c.disabled_at.is_(None),
-                    users.c.id != PUBLIC_USER_ID,
-                )
-            )
-            return result.one_or_none()
+        is_enabled = and_(users.c.disabled_at.is_(None), users.c.id != PUBLIC_USER_ID)
+        return await self._find(select(users).where(users.c.username_key == username_key(username), is_enabled))
 
     async def find_any(self, username: str) -> Row[Any] | None:
         """Return the row of a user, enabled or not, or of the public, with the expiry of an invitation."""
+        return await self._find(_with_invitation().where(users.c.username_key == username_key(username)))
+
+    async def _find(self, query: Select[Any]) -> Row[Any] | None:
         async with self._database.read_transaction() as connection:
-            query = _with_invitation().where(users.c.username_key == username_key(username))
             found: Row[Any] | None = (await connection.execute(query)).one_or_none()
+            return found
+
+    async def _all(self, query: Select[Any]) -> Sequence[Row[Any]]:
+        async with self._database.read_transaction() as connection:
+            found: Sequence[Row[Any]] = (await connection.execute(query)).all()
             return found
 
     async def find_owners(self, name: str) -> Sequence[int]:
@@ -197,8 +197,7 @@ class AccountStore:
             team = name.removeprefix(TEAM_PREFIX)
             is_meant = or_(teams.c.name_key == username_key(team), users.c.uid == team)
             query = select(teams.c.id).join_from(teams, users, users.c.id == teams.c.id).where(is_meant)
-        async with self._database.read_transaction() as connection:
-            return (await connection.execute(query)).scalars().all()
+        return [row.id for row in await self._all(query)]
 
     async def list_service_accounts(self, caller: User, page: PageRequest) -> RowPage:
         """Return the service accounts that a caller manages, by username, with their numbers of valid tokens."""
@@ -207,9 +206,7 @@ class AccountStore:
 
     async def find_service_account(self, caller: User, username: str) -> Row[Any]:
         """Return a service account that a caller manages, or raise `NotFound`."""
-        query = _managed_by(caller).where(users.c.username_key == username_key(username))
-        async with self._database.read_transaction() as connection:
-            row: Row[Any] | None = (await connection.execute(query)).one_or_none()
+        row = await self._find(_managed_by(caller).where(users.c.username_key == username_key(username)))
         if row is None:
             raise NotFound(Message("There is no service account {name}, or you do not manage it.", name=username[:150]))
         return row
@@ -234,8 +231,7 @@ class AccountStore:
     async def list_users(self) -> Sequence[Row[Any]]:
         """Return all users with their number of valid tokens."""
         query = select(users, _token_count(), _of_owner("username")).where(is_person())
-        async with self._database.read_transaction() as connection:
-            return (await connection.execute(query.order_by(users.c.username_key))).all()
+        return await self._all(query.order_by(users.c.username_key))
 
     async def enable_user(self, username: str, *, by: Caller = OPERATOR) -> None:
         async with self._database.transaction() as connection:
@@ -295,11 +291,10 @@ class AccountStore:
         """Create a token with a name. Raises `Unauthorized` if the user was disabled meanwhile."""
         token = new_token()
         timestamp = now()
-        # Locked: a token that is created while its user is being disabled would not be revoked.
-        is_enabled = select(*_LOGGED).where(users.c.id == user_id, users.c.disabled_at.is_(None))
         async with self._database.transaction() as connection:
-            row = (await connection.execute(is_enabled.with_for_update())).one_or_none()
-            if row is None:
+            # A token that is created while its user is being disabled would not be revoked.
+            user = await lock_enabled(connection, user_id)
+            if user is None:
                 raise Unauthorized
             result = await connection.execute(
                 tokens.insert()
@@ -315,18 +310,17 @@ class AccountStore:
                     assets=None if limits.assets is None else sorted(limits.assets),
                     networks=list(limits.networks) or None,
                 )
-                .returning(tokens.c.id)
+                .returning(tokens)
             )
-            token_id = int(result.scalar_one())
+            row = result.one()
             if issued_by is IssuedBy.SESSION:
                 await connection.execute(users.update().where(users.c.id == user_id).values(last_login_at=timestamp))
             else:
-                new = token_entry("create", LogUser(*row), name, token[:DISPLAY_PREFIX_LENGTH], limits)
-                await write_log(connection, by, new)
+                await write_log(connection, by, token_entry("create", user, name, row.prefix, limits))
             await connection.execute(_delete_dead(user_id, timestamp - TOKEN_RETENTION))
             if issued_by is not IssuedBy.COMMAND:
                 await self._drop_least_used(connection, user_id, issued_by, timestamp)
-        return NewToken(token_id, token, timestamp)
+        return NewToken(row.id, token, row)
 
     async def _drop_least_used(
         self, connection: AsyncConnection, user_id: int, issued_by: IssuedBy, timestamp: datetime
@@ -343,9 +337,7 @@ class AccountStore:
         )
 
     async def list_tokens(self) -> Sequence[Row[Any]]:
-        query = select(tokens, users.c.username).join_from(tokens, users).order_by(tokens.c.id)
-        async with self._database.read_transaction() as connection:
-            return (await connection.execute(query)).all()
+        return await self._all(select(tokens, users.c.username).join_from(tokens, users).order_by(tokens.c.id))
 
     async def list_tokens_of(self, user_id: int, page: PageRequest) -> RowPage:
         """Return a page of a user's valid API tokens, newest first."""
@@ -510,9 +502,20 @@ def _managed_by(caller: User) -> Select[Any]:
     return query.where(users.c.owner_id.is_not(None) if caller.is_superuser else is_owned_by(caller.id))
 
 
+async def lock_enabled(connection: AsyncConnection, user_id: int) -> LogUser | None:
+    """Lock a user, so that nobody disables or deletes the user meanwhile. None if somebody has."""
+    query = select(*_LOGGED).where(users.c.id == user_id, users.c.disabled_at.is_(None)).with_for_update()
+    row = (await connection.execute(query)).one_or_none()
+    return None if row is None else LogUser(*row)
+
+
 async def revoke_tokens(connection: AsyncConnection, user_id: int) -> None:
     """Revoke all tokens and browser sessions of a user."""
     await connection.execute(_revoke(tokens.c.user_id == user_id))
+
+
+async def end_all_sessions(connection: AsyncConnection, user_id: int) -> None:
+    await connection.execute(_revoke(_is_session_of(user_id)))
 
 
 async def end_sessions_through(

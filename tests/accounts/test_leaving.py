@@ -8,7 +8,7 @@ import httpx
 import pytest
 from sqlalchemy import Select, select
 
-from fieldgate.accounts.leaving import MAX_LISTED, AccountRemover, OwnsAssets
+from fieldgate.accounts.leaving import MAX_LISTED, AccountRemover, StillNeeded
 from fieldgate.accounts.store import IssuedBy, NewUser, UsernameTaken
 from fieldgate.accounts.tables import teams, users
 from fieldgate.assets.asset_writer import AssetWriter
@@ -300,5 +300,5 @@ async def test_user_leaves_while_others_write(scene: LeavingWorld, rival: str, l
             tasks.append(asyncio.create_task(work()))
             await wait_for_locks(service.database, tasks)
     left, written = await asyncio.gather(*(tasks if leaves_first else tasks[::-1]), return_exceptions=True)
-    assert left is None or isinstance(left, OwnsAssets)
+    assert left is None or isinstance(left, StillNeeded)
     assert written in {"purge": (1, 2), "join": (201, 400)}.get(rival, (200, 404, 409))
