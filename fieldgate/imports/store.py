@@ -189,6 +189,7 @@ class ImportStore:
                 asks_if_exists=False,
                 messages={"updated": []},
                 excerpts=None,
+                claimed_at=None,  # the time until the answer is not one of a worker
                 finished_at=None,
                 attempts=0,
             )

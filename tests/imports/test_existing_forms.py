@@ -4,7 +4,9 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import text
 
+from fieldgate.imports.tables import imports
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
 from tests.assets.routes.test_restore import restore, versions_of
@@ -113,3 +115,13 @@ async def test_answers_do_not_exceed_the_queue(start: StartService) -> None:
         assert (await answer(author, asked, if_exists="create")).status_code == 429
         assert await author.worker.process_one()
         assert (await answer(author, asked, if_exists="create")).status_code == 200
+
+
+async def test_the_time_until_the_answer_is_not_one_of_a_worker(author: Author) -> None:
+    await author.import_workbook(book())
+    asked = await author.import_workbook(book(), if_exists="ask")
+    minute_ago = imports.update().values(claimed_at=imports.c.claimed_at - text("60000000"))
+    async with author.service.database.transaction() as connection:
+        await connection.execute(minute_ago.where(imports.c.uid == asked["uid"]))
+    assert (await answer(author, asked, if_exists="create")).status_code == 200
+    assert await ImportWorker(Settings(), author.service.database, only_quick=True).process_one()
