@@ -267,38 +267,29 @@ def _encode_detail(
 _RECORD_COST = 15  # see `run_by_cost`
 
 
-class ListEncoder:
-    """Encodes the assets of one page for its caller."""
+def list_cost(grants: Mapping[int, AssetGrants]) -> int:
+    """Estimated cost of encoding assets, in assignments."""
+    return sum(_RECORD_COST + each.cost for each in grants.values())
 
-    def __init__(
-        self,
-        grants: Mapping[int, AssetGrants],
-        caller: Caller,
-        language: Language,
-        children: Mapping[int, int],
-        *,
-        own_only: bool,
-    ) -> None:
-        """`grants` has the assets with their assignments, `children` the number of assets in each collection, by id."""
-        self._grants = grants
-        self._caller = caller
-        self._language = language
-        self._children = children
-        self._own_only = own_only
 
-    @property
-    def cost(self) -> int:
-        """Estimated cost of encoding all assets, in assignments."""
-        return sum(_RECORD_COST + each.cost for each in self._grants.values())
-
-    def encode_all(self, rows: Iterable[Row[Any]]) -> list[bytes]:
-        """An asset that was deleted since its row was read is left out."""
-        return [self.encode(row, self._grants[row.id]) for row in rows if row.id in self._grants]
-
-    def encode(self, row: Row[Any], grants: AssetGrants) -> bytes:
-        record = AssetRecord(
-            **record_fields(row),
-            **list_fields(row, self._caller, grants, self._children),
-            permissions=permission_records(grants, self._caller, self._language, own_only=self._own_only),
+def encode_list(
+    rows: Iterable[Row[Any]],
+    grants: Mapping[int, AssetGrants],
+    caller: Caller,
+    language: Language,
+    children: Mapping[int, int],
+    *,
+    own_only: bool,
+) -> list[bytes]:
+    """Encode the assets of a page. One that was deleted since its row was read, and has no `grants`, is left out."""
+    return [
+        encode(
+            AssetRecord(
+                **record_fields(row),
+                **list_fields(row, caller, grants[row.id], children),
+                permissions=permission_records(grants[row.id], caller, language, own_only=own_only),
+            )
         )
-        return encode(record)
+        for row in rows
+        if row.id in grants
+    ]

@@ -3,13 +3,14 @@
 An asset shows its permission assignments, so this package is above `fieldgate.assets.sharing`.
 """
 
+from functools import partial
 from http import HTTPStatus
 
 from msgspec import Raw
 
 from fieldgate.assets.asset_lists import LIST_TOPICS, AssetLists, AssetSearch
 from fieldgate.assets.authorization import audience_key, effective_user_id
-from fieldgate.assets.routes.asset_records import AssetReader, ListEncoder
+from fieldgate.assets.routes.asset_records import AssetReader, encode_list, list_cost
 from fieldgate.assets.schemas import (
     ASSETS_PATH,
     AssetDetail,
@@ -70,8 +71,9 @@ async def asset_list(
     found = await lists.load(caller, search, page, versions)
     grants = await sharing.load_of_user([row.uid for row in found.rows], effective_user_id(caller))
     children = await store.count_children(caller, [row.id for row in found.rows if row.asset_type == "collection"])
-    encoder = ListEncoder(grants, caller, language, children, own_only=query.current_user_permissions_only)
-    return ListResult(found.total, await run_by_cost(encoder.cost, encoder.encode_all, found.rows))
+    encode = partial(encode_list, own_only=query.current_user_permissions_only)
+    encoded = await run_by_cost(list_cost(grants), encode, found.rows, grants, caller, language, children)
+    return ListResult(found.total, encoded)
 
 
 @routes.get(
