@@ -3,7 +3,7 @@
 import msgspec
 
 from fieldgate.accounts.storage_quota import StorageQuota
-from fieldgate.assets.authorization import AssetAuthorizer
+from fieldgate.assets.authorization import AssetAuthorizer, audience_key
 from fieldgate.errors import Conflict, Forbidden, NotFound, TooManyRequests, ValidationError
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link
@@ -42,15 +42,7 @@ from fieldgate.settings import Settings
 TAG = "Imports"
 RETRY_SECONDS = 30  # of a user with many unfinished imports
 THREAD_THRESHOLD_BYTES = 64 * 1024  # parsed in 0.5 ms; starting a thread takes 0.1 ms
-
-
-def _audience_key(caller: Caller) -> str:
-    """Users see their own imports only, and with a limited token fewer of them."""
-    limited_to = caller.limits.assets
-    return "" if caller.id is None else f"{caller.id} {'' if limited_to is None else sorted(limited_to)}"
-
-
-routes = Routes(tag=TAG, scope=Scope.READ, depends_on=(TOPIC,), audience_key=_audience_key, strict_freshness=True)
+routes = Routes(tag=TAG, scope=Scope.READ, depends_on=(TOPIC,), audience_key=audience_key, strict_freshness=True)
 
 
 @routes.get_list(
