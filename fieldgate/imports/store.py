@@ -65,10 +65,6 @@ class ImportStore:
 
     async def create(self, user_id: int, new_import: NewImport, retry_key: str | None) -> str:
         """Store an import durably and return its uid; the uid of the first import if the key was used before."""
-        if retry_key is not None and (
-            known := await self.find_by_idempotency_key(user_id, retry_key, new_import.digest)
-        ):
-            return known
         uid = new_uid("i")
         row = {
             "uid": uid,
