@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from fieldgate.assets.workbook_downloads import MEDIA_TYPES, XLSX_SUFFIX
-from fieldgate.errors import Header, NotFound
+from fieldgate.errors import NotFound
 from fieldgate.http.operations import Routes
-from fieldgate.http.response.attachment import attachment
-from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response, in_chunks
+from fieldgate.http.response.attachment import attachment, stream_file
+from fieldgate.http.response.responses import Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import Caller, Scope, User
@@ -80,11 +80,5 @@ async def import_annotated_workbook(
     except runner.SandboxFailure as failure:
         problem = problem_of(failure, "a workbook could not be marked", TOO_SLOW)
         raise problem or NotFound(CANNOT_BE_MARKED) from None
-    headers: list[Header] = [
-        (b"content-type", MEDIA_TYPES[XLSX_SUFFIX].encode()),
-        attachment(strip_extension(row.filename) + MARKED, XLSX_SUFFIX, fallback=uid),
-        (b"content-length", str(len(marked)).encode()),
-        API_CSP,
-        PRIVATE_NO_CACHE,
-    ]
-    return Response(200, headers, stream=in_chunks(marked))
+    disposition = attachment(strip_extension(row.filename) + MARKED, XLSX_SUFFIX, fallback=uid)
+    return stream_file(marked, MEDIA_TYPES[XLSX_SUFFIX], disposition)

@@ -23,8 +23,8 @@ from fieldgate.db import Database, Snapshot, Timestamp, now, snapshot
 from fieldgate.db.log import USERS, LogEntry, LogObject, count_in_log, log
 from fieldgate.errors import NotFound
 from fieldgate.http.operations import Routes
-from fieldgate.http.response.attachment import attachment, dated_name, safe_name
-from fieldgate.http.response.responses import API_CSP, CHUNK_BYTES, NO_STORE, Response
+from fieldgate.http.response.attachment import attachment, dated_name, file_headers, safe_name
+from fieldgate.http.response.responses import CHUNK_BYTES, Response
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Scope, User
 from fieldgate.overload import Slots, run_in_thread
@@ -193,5 +193,5 @@ async def account_export(user: User, exporter: AccountExporter, database: Databa
     entry = LogEntry(log_type=USERS, action="export", object=LogObject("user", user.uid))
     await count_in_log(database, user, entry)
     name = dated_name(["fieldgate", user.username], now().date())
-    headers = [(b"content-type", ZIP_MEDIA_TYPE.encode()), attachment(name, ".zip", "fieldgate"), API_CSP, NO_STORE]
+    headers = file_headers(ZIP_MEDIA_TYPE.encode(), attachment(name, ".zip", "fieldgate"))
     return Response(200, headers, stream=exporter.stream(user))

@@ -12,10 +12,10 @@ from fieldgate.assets.routes.asset_records import XFORM_TYPES
 from fieldgate.assets.schemas import VersionChoice
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.workbook_downloads import MEDIA_TYPES, WorkbookFile, WorkbookWriter, as_workbook
-from fieldgate.errors import Header, NotFound
+from fieldgate.errors import NotFound
 from fieldgate.http.injection import HandlerContext
-from fieldgate.http.response.attachment import attachment
-from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response, etag_matches, in_chunks, make_etag
+from fieldgate.http.response.attachment import attachment, file_headers, stream_file
+from fieldgate.http.response.responses import PRIVATE_NO_CACHE, Response, etag_matches, make_etag
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
 from fieldgate.overload import caller_key
@@ -57,15 +57,8 @@ class FormFiles:
             return Response(200, [PRIVATE_NO_CACHE], etag=etag)  # sent as 304
         workbook = await self._load(row, asset.asset_type, suffix, caller_key(caller, context.client.address))
         await self._store.count_download(context.logged_caller, asset, row.name)
-        sent: list[Header] = [
-            (b"content-type", MEDIA_TYPES[workbook.suffix].encode()),
-            attachment(row.name, workbook.suffix, fallback=asset.uid),
-            (b"content-length", str(len(workbook.data)).encode()),
-            (b"etag", etag),
-            API_CSP,
-            PRIVATE_NO_CACHE,
-        ]
-        return Response(200, sent, stream=in_chunks(workbook.data))
+        disposition = attachment(row.name, workbook.suffix, fallback=asset.uid)
+        return stream_file(workbook.data, MEDIA_TYPES[workbook.suffix], disposition, (b"etag", etag))
 
     async def load_newest(self, asset_id: int, asset_type: str, suffix: str, holder: Hashable) -> WorkbookFile | None:
         """The workbook of the newest version; None if the asset was deleted. Does not check permissions."""
@@ -96,13 +89,9 @@ def _version_not_found(choice: VersionChoice) -> NotFound:
 
 
 def download_response(data: bytes, media_type: bytes, name: str) -> Response:
-    # As an attachment: an uploaded file must not be displayed as a page of this site.
     stem, _, suffix = name.rpartition(".")
     is_suffix = bool(stem) and suffix.isascii() and suffix.isalnum()
-    headers = [
-        (b"content-type", media_type),
-        attachment(stem, f".{suffix}", fallback="form") if is_suffix else attachment(name, "", fallback="form"),
-        API_CSP,
-        PRIVATE_NO_CACHE,
-    ]
-    return Response(200, headers, data)
+    disposition = (
+        attachment(stem, f".{suffix}", fallback="form") if is_suffix else attachment(name, "", fallback="form")
+    )
+    return Response(200, file_headers(media_type, disposition, caching=PRIVATE_NO_CACHE), data)

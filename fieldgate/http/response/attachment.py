@@ -1,4 +1,4 @@
-"""The header that makes a browser save a response as a file."""
+"""The headers that make a browser save a response as a file."""
 
 import re
 import unicodedata
@@ -7,6 +7,9 @@ from datetime import date
 from urllib.parse import quote
 
 from fieldgate.errors import Header
+from fieldgate.http.response.responses import API_CSP, NO_STORE, PRIVATE_NO_CACHE, Response, in_chunks
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
 
 MAX_NAME_CHARS = 100  # before the suffix; file systems allow 255 bytes
 MAX_WORDS_CHARS = 70  # in a name made from words, before the date
@@ -45,3 +48,21 @@ def attachment(name: str, suffix: str, fallback: str) -> Header:
     plain = fallback if _NOT_PLAIN.search(safe) else safe
     value = f"attachment; filename=\"{plain}{suffix}\"; filename*=UTF-8''{quote(safe + suffix, safe='')}"
     return b"content-disposition", value.encode()
+
+
+def dated_attachment(title: Message, *words: str, day: date, suffix: str, language: Language) -> Header:
+    """The header for a file whose name has a title in a language, other words and a date."""
+    name, fallback = (dated_name([translate(title, each), *words], day) for each in (language, Language.ENGLISH))
+    return attachment(name, suffix, ascii_name(fallback))
+
+
+def file_headers(content_type: bytes, disposition: Header, *more: Header, caching: Header = NO_STORE) -> list[Header]:
+    """The headers of a file. It is never displayed as a page of this site."""
+    return [(b"content-type", content_type), disposition, *more, API_CSP, caching]
+
+
+def stream_file(data: bytes, media_type: str, disposition: Header, *more: Header) -> Response:
+    """The response with a file that is compressed already: streams are not compressed."""
+    length = (b"content-length", str(len(data)).encode())
+    headers = file_headers(media_type.encode(), disposition, length, *more, caching=PRIVATE_NO_CACHE)
+    return Response(200, headers, stream=in_chunks(data))

@@ -24,11 +24,11 @@ from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import JSON_OR_HTML, AssetLimit, Routes
 from fieldgate.http.request_parsing import ParsedRequest
-from fieldgate.http.response.attachment import ascii_name, attachment, dated_name
+from fieldgate.http.response.attachment import dated_attachment, file_headers
 from fieldgate.http.response.csv_safe import encode_csv
-from fieldgate.http.response.responses import API_CSP, NO_STORE, Response
+from fieldgate.http.response.responses import Response
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message, translate
+from fieldgate.i18n.messages import Message
 from fieldgate.identity import Scope, User
 from fieldgate.overload import run_in_thread
 from fieldgate.pagination import ListResult, PageRequest
@@ -98,16 +98,9 @@ async def assignment_review(
     await logs.count_export(user, LogObject("review", request.path))
     is_csv = request.format is Format.CSV
     body = await run_in_thread(_encode_csv if is_csv else _encode_xlsx, rows)
-    name, fallback = (
-        dated_name([translate(Message("Access review"), each)], now().date()) for each in (language, Language.ENGLISH)
-    )
-    headers = [
-        (b"content-type", request.format.content_type),
-        attachment(name, f".{request.format.query_value}", ascii_name(fallback)),
-        API_CSP,
-        NO_STORE,
-    ]
-    return Response(200, headers, body)
+    suffix = f".{request.format.query_value}"
+    disposition = dated_attachment(Message("Access review"), day=now().date(), suffix=suffix, language=language)
+    return Response(200, file_headers(request.format.content_type, disposition), body)
 
 
 def _parse_filters(query: ReviewFilters) -> ReviewFilters:

@@ -1,7 +1,5 @@
 """`…/permission-assignments/csv/`: export the assignments of an asset as a CSV table, and import them from one."""
 
-from datetime import date
-
 from msgspec import Raw
 
 from fieldgate.assets.sharing.changes import SharingChange, change_assignments
@@ -13,16 +11,16 @@ from fieldgate.assets.sharing.serializers import encode_changes
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import now
-from fieldgate.errors import Header, ValidationError
+from fieldgate.errors import ValidationError
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import AssetLimit, Routes
 from fieldgate.http.request.body_parsing import RawFields, file_too_large
 from fieldgate.http.request.validation import parse_struct
-from fieldgate.http.response.attachment import ascii_name, attachment, dated_name
-from fieldgate.http.response.responses import API_CSP, NO_STORE, Response
+from fieldgate.http.response.attachment import dated_attachment, file_headers
+from fieldgate.http.response.responses import Response
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message, translate
+from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, Scope, User
 from fieldgate.settings import Settings
 
@@ -49,21 +47,8 @@ async def assignment_table(
     table = await run_by_cost(grants.cost, _encode_table, grants, caller)
     name = await store.get_asset_name(uid)
     await assets.count_download(caller, asset, name)
-    headers = [
-        (b"content-type", Format.CSV.content_type),
-        _attachment(name, now().date(), language),
-        API_CSP,
-        NO_STORE,
-    ]
-    return Response(200, headers, table)
-
-
-def _attachment(asset_name: str, day: date, language: Language) -> Header:
-    """Content-Disposition with a name made from that of the asset and the date."""
-    name, fallback = (
-        dated_name([translate(Message("Sharing"), each), asset_name], day) for each in (language, Language.ENGLISH)
-    )
-    return attachment(name, ".csv", ascii_name(fallback))
+    disposition = dated_attachment(Message("Sharing"), name, day=now().date(), suffix=".csv", language=language)
+    return Response(200, file_headers(Format.CSV.content_type, disposition), table)
 
 
 def _encode_table(grants: AssetGrants, caller: Caller) -> bytes:
