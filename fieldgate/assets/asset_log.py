@@ -10,16 +10,8 @@ from fieldgate.db.log import PROJECT, LogEntry, LogObject
 MAX_LOGGED_SETTINGS, MAX_LOGGED_CHARS = 20, 50  # names of settings in an entry: people can choose any
 
 
-def creation_entry(uid: str, name: str, owner_id: int, asset_type: str) -> LogEntry:
-    asset = LogObject("asset", uid, name, owner_id)
-    return LogEntry(log_type=PROJECT, action="create", object=asset, details={"asset_type": asset_type})
-
-
-def export_entry(uid: str, name: str, owner_id: int) -> LogEntry:
-    return LogEntry(log_type=PROJECT, action="export", object=LogObject("asset", uid, name, owner_id))
-
-
-def asset_entry(action: str, asset: Row[Any], **details: Any) -> LogEntry:
+def asset_entry(action: str, asset: Any, **details: Any) -> LogEntry:
+    """`asset` is a row, or a new asset."""
     logged = LogObject("asset", asset.uid, asset.name, asset.owner_id)
     return LogEntry(log_type=PROJECT, action=action, object=logged, details=details)
 

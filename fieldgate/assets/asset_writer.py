@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.storage_quota import StorageQuota
-from fieldgate.assets.asset_log import asset_entry, change_entries, creation_entry
+from fieldgate.assets.asset_log import asset_entry, change_entries
 from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row
 from fieldgate.assets.form_checker import CheckedContent, ContentChecker, ContentToCheck
 from fieldgate.assets.sharing.changes import apply_type_change
@@ -238,7 +238,7 @@ class AssetWriter:
                 await self._store.create(connection, [new])
             except IntegrityError:  # the account was deleted since the request was authenticated
                 raise Unauthorized from None
-            await write_log(connection, user, creation_entry(new.uid, new.name, new.owner_id, new.asset_type))
+            await write_log(connection, user, asset_entry("create", new, asset_type=new.asset_type))
             await self._store.update_collection_summary(connection, parent_id)
             await self._data_versions.bump(connection, TOPIC)
 

@@ -30,7 +30,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users, with_service_accounts
 from fieldgate.assets import visibility_sql
-from fieldgate.assets.asset_log import change_entries, export_entry
+from fieldgate.assets.asset_log import change_entries
 from fieldgate.assets.authorization import (
     AssetAuthorizer,
     AuthorizedAsset,
@@ -52,7 +52,7 @@ from fieldgate.assets.tables import (
     versions,
 )
 from fieldgate.db import Database, DataVersions, RowPage, in_values, new_uid, now, paginate
-from fieldgate.db.log import count_in_log, write_log
+from fieldgate.db.log import PROJECT, LogEntry, LogObject, count_in_log, write_log
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
 
@@ -291,7 +291,8 @@ class AssetStore:
 
     async def count_download(self, caller: Caller, asset: AuthorizedAsset, name: str) -> None:
         """Log that a form was downloaded as a file, or its table of permissions."""
-        entry = export_entry(asset.uid, name, asset.owner_id)
+        exported = LogObject("asset", asset.uid, name, asset.owner_id)
+        entry = LogEntry(log_type=PROJECT, action="export", object=exported)
         await count_in_log(self._database, caller, entry)
 
     async def update(self, user: User, uid: str, **values: Any) -> None:

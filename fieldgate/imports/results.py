@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import users
-from fieldgate.assets.asset_log import asset_entry, change_entries, creation_entry
+from fieldgate.assets.asset_log import asset_entry, change_entries
 from fieldgate.assets.authorization import allowed_permissions_of_user
 from fieldgate.assets.sharing.changes import apply_type_change
 from fieldgate.assets.sharing.store import AssignmentStore
@@ -104,7 +104,7 @@ class ResultWriter:
             file_id=job.file_id,
         )
         [(_, uid)] = self._assets.create_sync(connection, [new])
-        write_log_sync(connection, job.user, [creation_entry(uid, new.name, job.user_id, asset_type)])
+        write_log_sync(connection, job.user, [asset_entry("create", new, asset_type=asset_type)])
         return _result_entry(uid, job, summary)
 
     async def _check_is_new(self, connection: AsyncConnection, job: Job, form: Form) -> None:
@@ -175,7 +175,7 @@ class ResultWriter:
         ]
         await self._assets.create(connection, children)
         every = (collection, *children)
-        entries = [creation_entry(each.uid, each.name, job.user_id, each.asset_type) for each in every]
+        entries = [asset_entry("create", each, asset_type=each.asset_type) for each in every]
         await write_log(connection, job.user, *entries)
         return {"uid": uid, "kind": "collection", "owner__username": job.username}
 
