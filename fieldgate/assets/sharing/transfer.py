@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.tables import users
 from fieldgate.assets.sharing.change_log import EffectRow, effect_row, permission_entry
 from fieldgate.assets.sharing.grants import Action
-from fieldgate.assets.store import TOPIC
+from fieldgate.assets.store import TOPIC, lock_assets
 from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
 from fieldgate.db import Database, DataVersions, Timestamp, insert_rows, new_uid, now
 from fieldgate.db.log import LogEntry, LogObject, LogUser, write_log
@@ -64,8 +64,10 @@ class OwnershipStore:
 
     async def transfer(self, transfer: Transfer) -> TransferCounts:
         async with self._database.transaction() as connection:
-            if not self._database.is_sqlite:  # SQLite has one writer at a time
-                await _lock(connection, transfer)
+            await connection.run_sync(lock_assets, self._database, transfer.is_moved)
+            # Nobody creates an asset or an assignment for them before the transfer is done.
+            both = users.c.id.in_((transfer.owner_id, transfer.new_owner_id))
+            await connection.execute(select(users.c.id).where(both).order_by(users.c.id).with_for_update())
             counts = await _count(connection, transfer)
             await move_assets(connection, transfer)
             await self._data_versions.bump(connection, TOPIC)
@@ -92,20 +94,6 @@ def _kept_rows(transfer: Transfer, types: Mapping[int, str]) -> list[dict[str, o
         for asset_id, asset_type in types.items()
         for permission in sorted(transfer.kept_permissions(asset_type))
     ]
-
-
-async def _lock(connection: AsyncConnection, transfer: Transfer) -> None:
-    """Lock the assets like every change of assignments: collections first, each in order of id.
-
-    Then lock the users, so that nobody creates an asset or an assignment for them before the transfer is done.
-    """
-    is_owned = transfer.is_moved
-    is_collection = assets.c.asset_type == "collection"
-    parents = select(assets.c.parent_id).where(is_owned, assets.c.parent_id.is_not(None))
-    for condition in (assets.c.id.in_(parents) | and_(is_owned, is_collection), and_(is_owned, ~is_collection)):
-        await connection.execute(select(assets.c.id).where(condition).order_by(assets.c.id).with_for_update())
-    both = users.c.id.in_((transfer.owner_id, transfer.new_owner_id))
-    await connection.execute(select(users.c.id).where(both).order_by(users.c.id).with_for_update())
 
 
 async def _count(connection: AsyncConnection, transfer: Transfer) -> TransferCounts:
