@@ -47,34 +47,23 @@ _INVALID_MESSAGES = {
 }
 
 
-class InvalidReference(ValueError):
-    """The text is not a reference of this kind."""
-
-    def __init__(self, message: Message) -> None:
-        super().__init__(message)
-        self.message = message
-
-
-def parse_reference(kind: ReferenceKind, text: str) -> str:
-    """Return the name in a reference: a URL of any host, a path, or the bare name.
-
-    Raise `InvalidReference` if it refers to something else.
-    """
+def parse_reference(kind: ReferenceKind, text: str) -> str | None:
+    """Return the name in a reference: a URL of any host, a path, or the bare name; None if it is to something else."""
     given = text.strip()
     if not given or "\0" in given or len(given) > MAX_REFERENCE_CHARS:
-        raise _invalid_reference(kind, given)
+        return None
     if "://" not in given and not given.startswith("/"):
         return given
     try:
         path = urlsplit(given).path
     except ValueError:
-        raise _invalid_reference(kind, given) from None
+        return None
     _, found, rest = path.partition(f"{API_ROOT}{kind}/")
     if kind == "assets" and not found:
         _, found, rest = path.partition(ASSETS_ALIAS)
     name = unquote(rest.removesuffix("/") if rest.endswith("/") else rest.removesuffix(".json"))
     if not found or not name or "\0" in name or (kind != "users" and "/" in name):
-        raise _invalid_reference(kind, given)
+        return None
     return name
 
 
@@ -83,8 +72,8 @@ def quote_input(text: str) -> str:
     return text.replace("\0", "")[:MAX_QUOTED_CHARS]
 
 
-def _invalid_reference(kind: ReferenceKind, given: str) -> InvalidReference:
-    return InvalidReference(Message(_INVALID_MESSAGES[kind].text, given=quote_input(given)))
+def _invalid_reference_message(kind: ReferenceKind, text: str) -> Message:
+    return Message(_INVALID_MESSAGES[kind].text, given=quote_input(text.strip()))
 
 
 _is_date = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII).fullmatch
@@ -264,10 +253,7 @@ def parse_partial_permissions(
 
 
 def _parse_partial_permission(url: object, field: str, errors: ErrorCollector) -> str | None:
-    try:
-        codename = parse_reference("permissions", url) if isinstance(url, str) else None
-    except InvalidReference:
-        codename = None
+    codename = parse_reference("permissions", url) if isinstance(url, str) else None
     if codename not in PARTIALLY_GRANTABLE:
         choices = ", ".join(PARTIALLY_GRANTABLE)
         errors.add(field, Message("Enter one of these, or its address: {choices}.", choices=choices))
@@ -305,10 +291,10 @@ def _contains_null(value: object) -> bool:
 
 def parse_field(field: str, kind: ReferenceKind, text: str) -> str:
     """Return the name in the only reference of a request."""
-    try:
-        return parse_reference(kind, text)
-    except InvalidReference as invalid:
-        raise ValidationError({field: [invalid.message]}) from None
+    name = parse_reference(kind, text)
+    if name is None:
+        raise ValidationError({field: [_invalid_reference_message(kind, text)]})
+    return name
 
 
 def parse_permission_field(field: str, text: str) -> str:
@@ -320,11 +306,10 @@ def parse_permission_field(field: str, text: str) -> str:
 
 
 def _parse_reference(kind: ReferenceKind, text: str, field: str, errors: ErrorCollector) -> str | None:
-    try:
-        return parse_reference(kind, text)
-    except InvalidReference as invalid:
-        errors.add(field, invalid.message)
-        return None
+    name = parse_reference(kind, text)
+    if name is None:
+        errors.add(field, _invalid_reference_message(kind, text))
+    return name
 
 
 def grantee_not_found_message(name: str) -> Message:
