@@ -14,7 +14,7 @@ that `app.py` provides. It returns a `ListResult`, a record, `RecordResult`, `Cr
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, Required, TypedDict, TypeVar, Unpack, get_type_hints
+from typing import Any, TypedDict, TypeVar, Unpack, get_type_hints
 
 import msgspec
 
@@ -202,9 +202,16 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         return self.handler.__name__
 
 
-class SharedOptions(TypedDict, total=False):
-    """Options of every operation, which `Routes` can set for all operations of a module."""
+class Options(TypedDict, total=False):
+    """Options of an operation. `Routes` can set them for all operations of a module.
 
+    Every operation needs `title`, `description` and `tag`, and those that return records `response`.
+    """
+
+    title: Message
+    description: Message
+    tag: str
+    response: Any  # the type of the response
     formats: tuple[Format, ...]
     # Statuses beyond those that follow from the method, the path and the body.
     error_statuses: tuple[int, ...]
@@ -226,20 +233,6 @@ class SharedOptions(TypedDict, total=False):
     audience_key: Callable[[Caller], str] | None
     # True: data versions are read from the database for each request, so a write through another process is seen.
     strict_freshness: bool
-
-
-class RoutesOptions(SharedOptions, total=False):
-    """Options of `Routes`, and so of all operations of a module that do not say otherwise."""
-
-    tag: Required[str]
-
-
-class OperationOptions(SharedOptions, total=False):
-    """Options of one operation."""
-
-    title: Required[Message]
-    description: Required[Message]
-    tag: str
     # The types of responses in other formats that are JSON, such as GeoJSON.
     format_types: Mapping[Format, Any]
     # The types of errors with more fields than `detail`, by status.
@@ -268,57 +261,51 @@ class OperationOptions(SharedOptions, total=False):
     schema: Mapping[str, Any]
 
 
-class AnyOptions(OperationOptions, total=False):
-    """The options, and the type of the response."""
-
-    response: Any
-
-
 class Routes:
     """The operations of a module in the order of their declaration, and the options that they share.
 
     Each method is a decorator of a handler.
     """
 
-    def __init__(self, **defaults: Unpack[RoutesOptions]) -> None:
+    def __init__(self, **defaults: Unpack[Options]) -> None:
         self._defaults = defaults
         self._operations: list[Operation] = []
 
     def __iter__(self) -> Iterator[Operation]:
         return iter(self._operations)
 
-    def get_list(self, path: str, *, response: Any, **options: Unpack[OperationOptions]) -> OperationDecorator:
+    def get_list(self, path: str, **options: Unpack[Options]) -> OperationDecorator:
         """GET of a list: the handler returns a `ListResult` for a `PageRequest`."""
-        return self._declare("GET", path, ResponseKind.LIST, response=response, **options)
+        return self._declare("GET", path, ResponseKind.LIST, **options)
 
-    def get(self, path: str, *, response: Any, **options: Unpack[OperationOptions]) -> OperationDecorator:
+    def get(self, path: str, **options: Unpack[Options]) -> OperationDecorator:
         """GET of one record: the handler returns it or raises `NotFound`."""
-        return self._declare("GET", path, ResponseKind.RECORD, response=response, **options)
+        return self._declare("GET", path, ResponseKind.RECORD, **options)
 
-    def post(self, path: str, *, response: Any, **options: Unpack[OperationOptions]) -> OperationDecorator:
+    def post(self, path: str, **options: Unpack[Options]) -> OperationDecorator:
         """POST that creates a record: the handler returns `Created`. With `status=200` it returns any record."""
         options.setdefault("status", 201)
-        return self._declare("POST", path, ResponseKind.RECORD, response=response, **options)
+        return self._declare("POST", path, ResponseKind.RECORD, **options)
 
-    def patch(self, path: str, *, response: Any, **options: Unpack[OperationOptions]) -> OperationDecorator:
+    def patch(self, path: str, **options: Unpack[Options]) -> OperationDecorator:
         """PATCH: the `body` holds the fields to change; the handler returns the changed record."""
-        return self._declare("PATCH", path, ResponseKind.RECORD, response=response, **options)
+        return self._declare("PATCH", path, ResponseKind.RECORD, **options)
 
-    def put(self, path: str, *, response: Any, **options: Unpack[OperationOptions]) -> OperationDecorator:
+    def put(self, path: str, **options: Unpack[Options]) -> OperationDecorator:
         """PUT: the handler returns the saved record, in `Created` if it is new."""
-        return self._declare("PUT", path, ResponseKind.RECORD, response=response, **options)
+        return self._declare("PUT", path, ResponseKind.RECORD, **options)
 
-    def delete(self, path: str, **options: Unpack[OperationOptions]) -> OperationDecorator:
+    def delete(self, path: str, **options: Unpack[Options]) -> OperationDecorator:
         """DELETE: the handler returns None. A `body` can select what is deleted."""
         options.setdefault("status", 204)
         return self._declare("DELETE", path, ResponseKind.EMPTY, **options)
 
-    def raw(self, path: str, method: str = "GET", **options: Unpack[AnyOptions]) -> OperationDecorator:
+    def raw(self, path: str, method: str = "GET", **options: Unpack[Options]) -> OperationDecorator:
         """The handler builds the `Response` itself: pages with their own layout, files, health checks."""
         return self._declare(method, path, ResponseKind.RAW, **options)
 
-    def _declare(self, method: str, path: str, kind: ResponseKind, **given: Unpack[AnyOptions]) -> OperationDecorator:
-        options: AnyOptions = {**self._defaults, **given}
+    def _declare(self, method: str, path: str, kind: ResponseKind, **given: Unpack[Options]) -> OperationDecorator:
+        options: Options = {**self._defaults, **given}
 
         def declare(handler: Handler) -> Operation:
             operation = _make_operation(method, path, kind, handler, options)
@@ -331,7 +318,7 @@ class Routes:
 Part = TypeVar("Part", bound=msgspec.Struct)
 
 
-def _make_operation(method: str, path: str, kind: ResponseKind, handler: Handler, options: AnyOptions) -> Operation:
+def _make_operation(method: str, path: str, kind: ResponseKind, handler: Handler, options: Options) -> Operation:
     def part(of: type[Part], **derived: Any) -> Part:
         """A part of the operation: options have the names of its fields, the other fields follow from options."""
         return of(**{name: value for name, value in options.items() if name in of.__struct_fields__} | derived)
@@ -378,14 +365,14 @@ def _make_operation(method: str, path: str, kind: ResponseKind, handler: Handler
     )
 
 
-def _scope(method: str, path: str, options: AnyOptions) -> Scope:
+def _scope(method: str, path: str, options: Options) -> Scope:
     scope = options.get("scope")
     if scope is None or (scope is Scope.READ and options.get("writes", method != "GET")):
         raise TypeError(f"{method} {path} does not declare which scope a token needs")
     return scope
 
 
-def _asset_limit(path: str, options: AnyOptions) -> AssetLimit:
+def _asset_limit(path: str, options: Options) -> AssetLimit:
     limit = options.get("asset_limit", AssetLimit.REFUSED)
     return AssetLimit.REFUSED if limit is AssetLimit.PATH and "{uid}" not in path else limit
 
