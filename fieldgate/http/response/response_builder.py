@@ -102,7 +102,8 @@ class ResponseBuilder:
         headers = self._common_headers(parsed)
         if result is None:
             return Response(operation.response.status, [*headers, responses.API_CSP, responses.NO_STORE])
-        next_page = previous_page = None
+        next_page = previous_page = body = None
+        content_type = JSON_CONTENT_TYPE
         status = _STATUS_BY_RESULT.get(type(result), operation.response.status)
         if isinstance(result, ListResult):
             next_page, previous_page = page_links(parsed.url, parsed.query_params, parsed.page, result.count)
@@ -112,8 +113,9 @@ class ResponseBuilder:
                 records = encode_records(result)
                 is_long = len(records) > ENCODE_IN_THREAD_THRESHOLD_RECORDS
                 body = await run_in_thread_if(is_long, result.encode_page, records, next_page, previous_page)
-                return self._serialized_list(operation, parsed, headers, body, etag)
-            prepared = encode_envelope(result, next_page, previous_page)
+                content_type = (b"content-type", parsed.format.content_type)
+            else:
+                prepared = encode_envelope(result, next_page, previous_page)
         elif isinstance(result, Created):
             prepared = links.encode(result.record)
             if result.location is not None:
@@ -124,7 +126,8 @@ class ResponseBuilder:
             headers += result.headers if isinstance(result, RecordResult) else ()
         else:
             prepared = bytes(result) if isinstance(result, msgspec.Raw) else links.encode(result)
-        body = links.resolve_links(prepared, parsed.base_url.url.encode(), parsed.format_query)
+        if body is None:
+            body = links.resolve_links(prepared, parsed.base_url.url.encode(), parsed.format_query)
         if parsed.format is Format.HTML:
             page_context = PageContext(operation, context, status, headers, body, next_page, previous_page)
             return await self._html_response(page_context)
@@ -133,16 +136,8 @@ class ResponseBuilder:
             caching, etag = responses.NO_STORE, b""
         else:
             etag = etag or responses.make_body_etag(body)
-        headers += [responses.API_CSP, caching, JSON_CONTENT_TYPE]
+        headers += [responses.API_CSP, caching, content_type]
         return Response(status, headers, body, etag)
-
-    def _serialized_list(
-        self, operation: Operation, request: ParsedRequest, headers: list[Header], body: bytes, etag: bytes
-    ) -> Response:
-        """A list in a format other than JSON and HTML."""
-        caching = responses.PRIVATE_NO_CACHE if operation.caching.depends_on_caller else responses.NO_CACHE
-        headers += [responses.API_CSP, caching, (b"content-type", request.format.content_type)]
-        return Response(operation.response.status, headers, body, etag or responses.make_body_etag(body))
 
     def error_response(self, problem: Problem, language: Language) -> Response:
         """The response for an error, in the caller's language."""
