@@ -176,11 +176,7 @@ def parse_query(query: bytes) -> dict[str, str]:
             )
         )
     try:
-        text = query.decode("ascii")
-        if "%" in text or "+" in text:
-            pairs = parse_qsl(text, keep_blank_values=True, encoding="utf-8", errors="strict")
-        else:
-            pairs = [(name, value) for name, _, value in (pair.partition("=") for pair in text.split("&") if pair)]
+        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, encoding="utf-8", errors="strict")
     except ValueError:
         raise BadRequest(
             Message("The query of the address cannot be read: it must be percent-encoded UTF-8.")
