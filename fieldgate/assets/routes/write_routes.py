@@ -14,15 +14,10 @@ from fieldgate.http.operations import AssetLimit, Created, Routes
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Scope, User
-from fieldgate.settings import Settings
 
 _IMPORT_WORKBOOKS = Message("Nothing was created. To make a form of a workbook, send it to POST /api/v2/imports/.")
 _BODY_MISSING = Message("The request has no body. Send at least a name.")
 routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
-
-
-def _max_content_bytes(settings: Settings) -> int:
-    return settings.max_upload
 
 
 @routes.post(
@@ -34,7 +29,7 @@ def _max_content_bytes(settings: Settings) -> int:
         "refusal lists all problems, and the response has its warnings. If a check takes too long or too many are "
         "running, the status is 503 and nothing is stored."
     ),
-    file_limit=_max_content_bytes,
+    file_limit=lambda settings: settings.max_upload,
     refusal=FormRefusal,
     scope=Scope.IMPORTS,
 )
@@ -61,7 +56,7 @@ async def asset_creation(
         "is checked like a workbook and becomes a new version; a refusal lists all problems, and the response has the "
         "warnings."
     ),
-    file_limit=_max_content_bytes,
+    file_limit=lambda settings: settings.max_upload,
     refusal=FormRefusal,
     scope=Scope.IMPORTS,
 )

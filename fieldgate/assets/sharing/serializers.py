@@ -49,14 +49,15 @@ def assignment_record(grants: AssetGrants, assignment: ListedAssignment, languag
         partial_permissions=partial_records(assignment.filters or {}) if assignment.permission == PARTIAL else UNSET,
         label=label(assignment.permission, grants.asset_type, language),
         inherited=True if assignment.is_inherited else UNSET,
-        via=UNSET if assignment.team is None else team_reference(assignment.team),
+        via=UNSET if assignment.team is None else team_reference(assignment.team.uid, assignment.team.team_name),
         expires_at=assignment.expires_at or UNSET,
         **holder,
     )
 
 
-def team_reference(team: Grantee) -> TeamReference:
-    return TeamReference(Link(team_path(team.uid)), team.team_name) if team.team_name else TeamReference()
+def team_reference(uid: str | None, name: str | None) -> TeamReference:
+    """A team. Callers who are not in it do not know its name."""
+    return TeamReference(Link(team_path(uid)), name) if uid and name else TeamReference()
 
 
 def grantee_path(grantee: Grantee) -> str:

@@ -14,6 +14,7 @@ from fieldgate.assets.sharing.grant_parsing import parse_field, parse_permission
 from fieldgate.assets.sharing.grants import owner_assignment_uid, team_assignment_uid
 from fieldgate.assets.sharing.review import ReviewedRow, ReviewFilters, ReviewStore
 from fieldgate.assets.sharing.schemas import BATCH_PATH, TAG
+from fieldgate.assets.sharing.serializers import team_reference
 from fieldgate.assets.sharing.store import decode_filters
 from fieldgate.assets.workbook_downloads import write_workbook
 from fieldgate.assets.workbook_sheets import ContentSheet
@@ -34,7 +35,6 @@ from fieldgate.overload import run_in_thread
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions.catalogue import PARTIAL, permission_path
 from fieldgate.permissions.labels import label
-from fieldgate.permissions.schemas import TeamReference
 from fieldgate.permissions.serializers import partial_records
 
 MAX_FILE_ROWS = 50_000
@@ -126,7 +126,7 @@ def _record(row: ReviewedRow, language: Language) -> ReviewRecord:
         partial_permissions=partial_records(decode_filters(row.filters) or {}) if row.permission == PARTIAL else UNSET,
         label=label(row.permission, row.asset_type, language),
         inherited=True if row.is_inherited else UNSET,
-        via=UNSET if row.via_id is None else _via(row),
+        via=UNSET if row.via_id is None else team_reference(row.team_uid, row.team_name),
         expires_at=row.expires_at or UNSET,
         asset=Link(asset_path(row.asset_uid)),
         asset__uid=row.asset_uid,
@@ -135,10 +135,6 @@ def _record(row: ReviewedRow, language: Language) -> ReviewRecord:
         date_created=row.created_at,
         last_seen=row.last_seen,
     )
-
-
-def _via(row: ReviewedRow) -> TeamReference:
-    return TeamReference() if row.team_name is None else TeamReference(Link(team_path(row.team_uid)), row.team_name)
 
 
 def _assignment_uid(row: ReviewedRow) -> str:

@@ -22,7 +22,6 @@ from fieldgate.http.response.responses import Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, Scope, User
-from fieldgate.settings import Settings
 
 MIN_LINE_BYTES = 20  # of a table; to estimate how many lines it has
 routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
@@ -56,10 +55,6 @@ def _encode_table(grants: AssetGrants, caller: Caller) -> bytes:
     return write_table([each for each in listed if each.user.id != grants.scope.owner_id and each.team is None])
 
 
-def _max_table_bytes(_: Settings) -> int:
-    return MAX_TABLE_BYTES
-
-
 @routes.post(
     ASSIGNMENTS_PATH + "csv/",
     response=ChangeRecord,
@@ -70,7 +65,7 @@ def _max_table_bytes(_: Settings) -> int:
         "them. If lines are invalid, all of them are reported and nothing is written."
     ),
     body_schema=TableBody,
-    file_limit=_max_table_bytes,
+    file_limit=lambda _: MAX_TABLE_BYTES,
     error_statuses=(409,),
     scope=Scope.SHARING,
 )

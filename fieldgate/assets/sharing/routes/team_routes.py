@@ -1,6 +1,6 @@
 """`/api/v2/teams/`: teams, their members, and the assets that they can use."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -288,11 +288,7 @@ async def _preview(
 ) -> PreviewResult:
     changed = await assets.gained(user, team.id, {row.id: row.username for row in people})
     records = [_asset_record(each, language) for each in changed[:MAX_PREVIEWED]]
-    return PreviewResult(TeamPreview(True, _user_links(people), records))
-
-
-def _user_links(people: Iterable[Row[Any]]) -> list[Link]:
-    return [Link(user_path(row.username)) for row in people]
+    return PreviewResult(TeamPreview(True, [Link(user_path(row.username)) for row in people], records))
 
 
 async def _team_records(user: User, rows: Sequence[Row[Any]], assets: TeamAssets) -> list[TeamRecord]:
