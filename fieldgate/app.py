@@ -277,7 +277,7 @@ def build_app(
                 await database.close()
 
     application = Application(all_operations, app_context, lifespan, other_paths(all_operations))
-    internal_client.dispatcher = application
+    internal_client.dispatch = application.call_internally
     return application
 
 

@@ -7,8 +7,8 @@ validation as a request of a program; only the network and the authentication ar
     asset = await api.call("PATCH", "/api/v2/assets/aBc/", json={"name": "New name"})
 """
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -59,17 +59,15 @@ class APIError(Problem):
         self.response = response
 
 
-class Dispatcher(Protocol):
-    """Finds the endpoint of a path and calls it; the application implements it."""
-
-    async def call_internally(self, call: InternalCall) -> Response: ...
+# Finds the endpoint of a path and calls it; the application implements it.
+Dispatcher = Callable[[InternalCall], Awaitable[Response]]
 
 
 class InternalAPI:
     """The API for one caller."""
 
-    def __init__(self, dispatcher: Dispatcher, context: HandlerContext) -> None:
-        self._dispatcher = dispatcher
+    def __init__(self, dispatch: Dispatcher, context: HandlerContext) -> None:
+        self._dispatch = dispatch
         self._context = context
 
     async def get(self, path: str, query: Mapping[str, object] | None = None) -> Any:
@@ -113,7 +111,7 @@ class InternalAPI:
         sent |= {name.lower().encode(): value.encode() for name, value in (headers or {}).items()}
         query_string = urlencode({name: str(value) for name, value in (query or {}).items()}).encode()
         call = InternalCall(self._context, method, quote_path(path, safe="%"), query_string, sent, body, fields)
-        response = await self._dispatcher.call_internally(call)
+        response = await self._dispatch(call)
         received = dict(response.headers)
         is_json = received.get(b"content-type", b"").startswith(Format.JSON.content_type)
         decoded = msgspec.json.decode(response.body) if is_json and response.body else None
@@ -121,12 +119,12 @@ class InternalAPI:
 
 
 class InternalClient:
-    """Makes an `InternalAPI` for a request. The application sets the dispatcher when it is built."""
+    """Makes an `InternalAPI` for a request. The application sets `dispatch` when it is built."""
 
     def __init__(self) -> None:
-        self.dispatcher: Dispatcher | None = None
+        self.dispatch: Dispatcher | None = None
 
     def for_context(self, context: HandlerContext) -> InternalAPI:
-        if self.dispatcher is None:
+        if self.dispatch is None:
             raise RuntimeError("the application is not built yet")
-        return InternalAPI(self.dispatcher, context)
+        return InternalAPI(self.dispatch, context)
