@@ -1,7 +1,7 @@
 """The part of the sharing form that says for which submissions a permission is. No I/O."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -10,6 +10,7 @@ from fieldgate.http.request.body_parsing import decode_json
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions.sentences import SUBMITTED_BY
 from fieldgate.permissions.submission_filters import PARTIALLY_GRANTABLE, Filters
+from fieldgate.web.page_views import FormState, SubmittedForm
 
 DEFAULT_ACTION = "view_submissions"
 
@@ -24,15 +25,7 @@ class FilterFields(msgspec.Struct, frozen=True, kw_only=True):
     query: str = ""  # JSON, for what the other fields cannot say
 
 
-class SentFields(Protocol):
-    """A form that was sent, or is shown again."""
-
-    def get(self, name: str, /) -> str: ...
-
-    def get_all(self, name: str, /) -> Sequence[str]: ...
-
-
-def read_fields(form: SentFields) -> FilterFields:
+def read_fields(form: FormState | SubmittedForm) -> FilterFields:
     return FilterFields(
         actions=tuple(form.get_all("partial_actions")),
         people=form.get("partial_people"),
