@@ -78,7 +78,7 @@ class Application:
             await self._run_lifespan(receive, send)
 
     async def call_internally(self, call: InternalCall) -> Response:
-        """Call an operation for a page. Implements `fieldgate.http.internal_api.Dispatcher`."""
+        """Call an operation for a page. It is a `fieldgate.http.internal_api.Dispatcher`."""
         path = unquote(call.path)
         endpoint, values = self._router.match(path) or (self._find_missing(path), {})
         return await endpoint.call_internally(call, values)

@@ -32,8 +32,6 @@ RawFields = NewType("RawFields", dict[str, Any])
 class UploadedFile:
     """An uploaded file: its name, without folders, and its bytes, in memory or on disk until the request ends."""
 
-    __slots__ = ("_file", "name")
-
     def __init__(self, name: str, content: bytes | Any) -> None:
         """`content` is bytes, or an open file."""
         self.name = name
@@ -67,8 +65,6 @@ class EncodedJSON:
 
     A struct has a field of this type for a structure that another process decodes and checks.
     """
-
-    __slots__ = ("data",)
 
     def __init__(self, data: bytes) -> None:
         self.data = data

@@ -55,8 +55,6 @@ log = logging.getLogger(__name__)
 class SpooledBytes:
     """Bytes that arrive in pieces. They are in memory while they are few, otherwise in a temporary file."""
 
-    __slots__ = ("file", "size")
-
     def __init__(self, folder: str) -> None:
         """`folder` is for the temporary file; if empty, the system chooses."""
         self.file = tempfile.SpooledTemporaryFile(MAX_BYTES_IN_MEMORY, dir=folder or None)  # noqa: SIM115  (`close`)
@@ -104,8 +102,6 @@ class Part(NamedTuple):
 
 class IncomingBody:
     """Reads a body once. `close` frees what it holds; files that were uploaded cannot be read after that."""
-
-    __slots__ = ("_caller", "_files", "_headers", "_held", "_overload", "_receive", "_spool")
 
     def __init__(
         self,
@@ -257,10 +253,6 @@ class BodyStream:
 
     It raises `RequestTimeout` if the client sends nothing for too long.
     """
-
-    __slots__ = (
-        "_overload", "_receive", "bytes_read", "declared_bytes", "is_finished", "is_too_slow", "waits_for_continue",
-    )  # fmt: skip
 
     def __init__(self, receive: Receive, headers: Mapping[bytes, bytes], overload: Overload) -> None:
         self._receive = receive
