@@ -2,6 +2,8 @@
 
 import re
 
+from fieldgate.i18n.messages import Message
+
 _NAME_START = (
     r"A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f"
     r"\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
@@ -19,6 +21,12 @@ _DEFAULT_PREFIXES = frozenset({"h", "ev", "xsd", "jr", "orx", "odk", "xml", "ent
 
 def is_xml_name(text: str) -> bool:
     return bool(_NAME.fullmatch(text))
+
+
+def invalid_name_message(name: str) -> Message:
+    return Message(
+        "{name} cannot be a name. Begin with a letter or _ and use letters, digits, _, - and . only.", name=name
+    )
 
 
 def declared_prefixes(namespaces: str) -> frozenset[str]:

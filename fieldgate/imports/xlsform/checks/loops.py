@@ -12,7 +12,7 @@ from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.questions import TOP_LEVEL, Question
 from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
 from fieldgate.imports.xlsform.vocabulary import CHOICES
-from fieldgate.imports.xlsform.xml_names import is_xml_name
+from fieldgate.imports.xlsform.xml_names import invalid_name_message, is_xml_name
 
 _NONE_CHOICE = "none"  # pyxform skips this choice
 _PLACEHOLDER = re.compile(r"%(?:%|\((\w+)\)s)?")
@@ -63,10 +63,7 @@ def _check_choices(table: SheetTable, choices: Iterable[SheetRow], issues: Issue
     for row in choices:
         name = row.text("name") or ""
         if not is_xml_name(name):
-            message = Message(
-                "{name} cannot be a name. Begin with a letter or _ and use letters, digits, _, - and . only.", name=name
-            )
-            issues.add_problem("invalid_choice_name", message, *table.place(row, "name"))
+            issues.add_problem("invalid_choice_name", invalid_name_message(name), *table.place(row, "name"))
         if "label" not in row:
             message = Message("A loop uses this list. Enter a label for this choice.")
             issues.add_problem("missing_loop_label", message, *table.place(row, "label"))

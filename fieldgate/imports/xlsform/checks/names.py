@@ -10,7 +10,7 @@ from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.question_types import QuestionType, guess_question_type
 from fieldgate.imports.xlsform.questions import Question
 from fieldgate.imports.xlsform.sheet_table import Place, SheetRow
-from fieldgate.imports.xlsform.xml_names import is_xml_name
+from fieldgate.imports.xlsform.xml_names import invalid_name_message, is_xml_name
 
 _RESERVED_NAME = "meta"
 _AUTO_NAMED_TYPES = frozenset({"note", "audit"})
@@ -75,7 +75,7 @@ class _NameRegistry:
     """The first row with each name: among the rows of one group, among all repeats of the form, and anywhere."""
 
     def __init__(self) -> None:
-        self._anywhere: dict[str, int] = {}
+        self.anywhere: dict[str, int] = {}
         self._siblings: dict[tuple[int, str], int] = {}
         self._repeats: dict[str, int] = {}
         self._by_lower_case: dict[tuple[int, str], str] = {}
@@ -86,10 +86,6 @@ class _NameRegistry:
         if question.type.begins == "repeat":
             first = min(first, self._repeats.setdefault(name, question.row.number))
         return first
-
-    def first_row_anywhere(self, question: Question, name: str) -> int:
-        """The first row of the form with this name, in any group."""
-        return self._anywhere.setdefault(name, question.row.number)
 
     def find_row(self, parent_row: int, name: str) -> int | None:
         return self._siblings.get((parent_row, name))
@@ -121,10 +117,7 @@ def _check_generated_names(form: ParsedForm, taken: _NameRegistry, issues: Issue
 
 def _check_name_syntax(name: str, place: Place, issues: IssueCollector) -> None:
     if not is_xml_name(name):
-        message = Message(
-            "{name} cannot be a name. Begin with a letter or _ and use letters, digits, _, - and . only.", name=name
-        )
-        issues.add_problem("invalid_name", message, *place)
+        issues.add_problem("invalid_name", invalid_name_message(name), *place)
     if name == _RESERVED_NAME:
         message = Message("The name {name} is reserved. Choose another name.", name=name)
         issues.add_problem("reserved_name", message, *place)
@@ -134,7 +127,7 @@ def _check_name_is_unique(
     question: Question, name: str, taken: _NameRegistry, place: Place, issues: IssueCollector
 ) -> None:
     row, first, other = question.row.number, taken.first_row(question, name), taken.case_variant(question, name)
-    elsewhere = taken.first_row_anywhere(question, name)
+    elsewhere = taken.anywhere.setdefault(name, row)
     if first != row:
         message = Message("The name {name} is taken by row {row}. Choose another name.", name=name, row=first)
         issues.add_problem("duplicate_name", message, *place)

@@ -9,7 +9,7 @@ from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.question_types import FILE_SELECT_TYPES, QuestionType
 from fieldgate.imports.xlsform.sheet_table import Cell, SheetRow, SheetTable
 from fieldgate.imports.xlsform.vocabulary import PASSTHROUGH_PREFIXES, SETTINGS
-from fieldgate.imports.xlsform.xml_names import declared_prefixes, is_xml_name
+from fieldgate.imports.xlsform.xml_names import declared_prefixes, invalid_name_message, is_xml_name
 
 _NamedNode = tuple[str, SheetTable, SheetRow, str]  # a name in the XForm, and its place in the workbook
 
@@ -30,10 +30,7 @@ def check_xml(form: ParsedForm, issues: IssueCollector) -> None:
     _check_fixed_attributes(form, issues)
     for name, table, row, header in elements:
         if table.kind == SETTINGS and not is_xml_name(name):
-            message = Message(
-                "{name} cannot be a name. Begin with a letter or _ and use letters, digits, _, - and . only.", name=name
-            )
-            issues.add_problem("invalid_name", message, table.sheet_name, row.number, header)
+            issues.add_problem("invalid_name", invalid_name_message(name), table.sheet_name, row.number, header)
     _check_prefixes([named for named in (*attributes, *elements) if ":" in named[0]], form, issues)
 
 
