@@ -15,7 +15,6 @@ from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import encode_query
 from fieldgate.http.page_forms import FORM_PARAMETER
 from fieldgate.http.request.hosts import BaseURL
-from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.http.response.response_builder import ErrorContext, RenderedPage
 from fieldgate.http.response.responses import make_body_etag
 from fieldgate.i18n.languages import Language
@@ -60,14 +59,11 @@ class PageScope:
 
     @classmethod
     def of_context(cls, context: HandlerContext) -> "PageScope":
-        scope = cls.of_request(context.request, context.caller)
+        request = context.request
+        scope = cls(request.language, request.base_url, request.path, request.query_params, context.caller)
         scope.form = context.form if isinstance(context.form, FormState) else None
         scope.notice = read_notice(context.headers, context.caller.csrf_secret)
         return scope
-
-    @classmethod
-    def of_request(cls, request: ParsedRequest, caller: Caller) -> "PageScope":
-        return cls(request.language, request.base_url, request.path, request.query_params, caller)
 
     @classmethod
     def of_error(cls, context: ErrorContext) -> "PageScope":

@@ -123,7 +123,7 @@ class EventPuller:
     ) -> SyncState:
         unseen = {id_: each for id_, each in records.items() if self._is_unseen(str(id_), each)}
         consistent = self._without_inconsistent(unseen, result)
-        digests = {id_: record_digest(merge_translations(each)) for id_, each in consistent.items()}
+        digests = {id_: _digest(_without_reference_data(merge_translations(each))) for id_, each in consistent.items()}
         events, detailed = await self._with_details(state, consistent, digests)
         written = state
         inconsistent = unseen.keys() - consistent.keys()
@@ -290,16 +290,12 @@ class EventPuller:
         return True
 
 
-def record_digest(record: Mapping[str, Any]) -> bytes:
-    """A digest of a merged record, without the names of countries and types, which change on their own."""
-    return _digest(_without_reference_data(record))
-
-
 def _digest(value: Any) -> bytes:
     return hashlib.blake2b(msgspec.json.encode(value, order="sorted"), digest_size=16).digest()
 
 
 def _without_reference_data(value: Any) -> Any:
+    """A record without the names of countries and types, which change on their own."""
     if isinstance(value, list):
         return [_without_reference_data(each) for each in value]
     if not isinstance(value, Mapping):
