@@ -41,14 +41,9 @@ class NotReadyReport(msgspec.Struct, frozen=True):
 class UnreadyReason(Protocol):
     """Why this process cannot handle requests."""
 
-    @property
-    def code(self) -> str: ...
-
-    @property
-    def message(self) -> Message: ...
-
-    @property
-    def retry_seconds(self) -> int: ...
+    code: str
+    message: Message
+    retry_seconds: int
 
 
 class NotReady(ServiceUnavailable):
