@@ -6,7 +6,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.links import encode_query
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.i18n.languages import Language
@@ -108,12 +107,6 @@ MEASURES = (
 
 def choose_measure(key: str) -> Measure:
     return next((measure for measure in MEASURES if measure.key == key), MEASURES[0])
-
-
-async def load_summary(api: InternalAPI, filters: Mapping[str, str]) -> dict[str, Any] | None:
-    """The summary of all matching events; None while the service prepares it."""
-    found: dict[str, Any] | None = await api.find(SUMMARY_PATH, filters)
-    return found
 
 
 async def build_charts(

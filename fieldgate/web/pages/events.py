@@ -12,10 +12,10 @@ from fieldgate.web.page_views import Page, Pages, Redirect
 from fieldgate.web.pages.event_charts import (
     EVENT_PATH,
     MEASURES,
+    SUMMARY_PATH,
     build_charts,
     choose_measure,
     funding_text,
-    load_summary,
     share_of,
 )
 from fieldgate.web.pages.event_filters import (
@@ -82,7 +82,7 @@ async def load_event_list(page: Page, api: InternalAPI) -> Mapping[str, Any] | R
         return Redirect(page.request.path + query_with(params, {"tableau": None}))
     filters = active_filters(params)
     names = await load_names(params, api)
-    summary = await load_summary(api, filters)
+    summary = await api.find(SUMMARY_PATH, filters)
     measure = choose_measure(params.get("measure", ""))
     charts = None
     if summary and summary["count"]:

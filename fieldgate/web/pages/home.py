@@ -16,7 +16,7 @@ from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import Caller
 from fieldgate.web.formatting import Formatter
 from fieldgate.web.page_views import Page, Pages
-from fieldgate.web.pages.event_charts import EVENT_PATH, MEASURES, build_charts, choose_measure, load_summary
+from fieldgate.web.pages.event_charts import EVENT_PATH, MEASURES, SUMMARY_PATH, build_charts, choose_measure
 from fieldgate.web.pages.event_filters import COUNTRY_PATH, REGION_PATH
 from fieldgate.web.pages.ownership import load_received_invites
 
@@ -56,8 +56,8 @@ async def _load_recent(request: ParsedRequest, api: InternalAPI) -> dict[str, An
     """The last days: figures, and the map."""
     today = now().date()
     start, end = today - timedelta(days=DAYS), today + timedelta(days=1)
-    recent = await load_summary(api, _between(start, end))
-    before = await load_summary(api, _between(start - timedelta(days=DAYS), start))
+    recent = await api.find(SUMMARY_PATH, _between(start, end))
+    before = await api.find(SUMMARY_PATH, _between(start - timedelta(days=DAYS), start))
     chosen = request.query_params.get("measure", "")
     measure = choose_measure(chosen)
     charts = None
