@@ -69,7 +69,7 @@ class BrowsablePages:
         record = msgspec.json.decode(context.body)
         loaded: Mapping[str, Any] = {}
         if view.load is not None:
-            page = Page(handler_context, record, context.status)
+            page = Page(handler_context, record)
             result = await view.load(page, self._client.for_context(handler_context))
             if isinstance(result, Redirect):
                 response = redirect(handler_context.request.base_url, result.path)

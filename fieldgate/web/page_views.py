@@ -67,7 +67,6 @@ class Page(_OfRequest, frozen=True):
     """What a page shows: the JSON of the response, and the request."""
 
     record: Any
-    status: int
 
     @property
     def form(self) -> FormState | None:

@@ -42,10 +42,6 @@ class IndexRow(NamedTuple):
     funded_cents: int = 0
 
     @property
-    def figures(self) -> EventFigures:
-        return EventFigures(*self[5:])
-
-    @property
     def numbers(self) -> tuple[int, ...]:
         """All but the facets: a column of `Index.table`."""
         return (*self[:4], *self[5:])

@@ -48,7 +48,7 @@ def is_visible(row: IndexRow, scope: ViewerScope) -> bool:
 
 
 def total_figures(rows: Iterable[IndexRow]) -> EventFigures:
-    figures = [row.figures for row in rows]
+    figures = [EventFigures(*row[5:]) for row in rows]
     return EventFigures(*[sum(column) for column in zip(*figures, strict=True)])
 
 
