@@ -21,7 +21,6 @@ from fieldgate.events.ingest.value_parsers import (
     FieldContext,
     RecordContext,
     ValueParser,
-    bare_type,
     invalid_value,
     parse_countries,
     parse_datetime,
@@ -34,7 +33,7 @@ from fieldgate.events.ingest.value_parsers import (
 )
 from fieldgate.events.model import Event, EventLink, FieldReport, Visibility
 from fieldgate.http.pagination_links import parse_integer
-from fieldgate.http.request.validation import parse_timestamp
+from fieldgate.http.request.validation import parse_timestamp, possible_types
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import LocalizedText
 from fieldgate.i18n.messages import Message
@@ -156,12 +155,12 @@ def _field_specs(kind: type[msgspec.Struct]) -> tuple[_FieldSpec, ...]:
 
 
 def _parser_for(kind: Any) -> ValueParser:
-    bare = bare_type(kind)
+    bare = possible_types(kind)[0]
     if bare == LocalizedText:
         return parse_localized_text
     if get_origin(bare) is tuple:
         item = get_args(bare)[0]
-        return parse_countries if bare_type(item) is int else _items_parser(item)
+        return parse_countries if possible_types(item)[0] is int else _items_parser(item)
     if bare is datetime:
         return parse_datetime
     if bare is Visibility:

@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate.events.ingest.parsing import parse_event, wire_name
-from fieldgate.events.ingest.value_parsers import bare_type
 from fieldgate.events.model import Event, Id, Visibility
+from fieldgate.http.request.validation import possible_types
 from fieldgate.i18n.languages import Language, LanguageCode
 from fieldgate.i18n.localized_text import LocalizedText
 from fieldgate.reference.reference_data import ReferenceData
@@ -64,18 +64,19 @@ def _body_struct(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
 
 
 def _body_type(name: str, kind: Any) -> Any:
+    bare = possible_types(kind)[0]
     if kind == LocalizedText:
         return TextInput
-    if bare_type(kind) is datetime:
+    if bare is datetime:
         return TimestampInput
-    if bare_type(kind) is bool:
+    if bare is bool:
         return BooleanInput
     if name == "dtype":
         return ReferenceInput
     if kind is Visibility:
         return Literal[tuple(map(int, kind))]
-    if get_origin(bare_type(kind)) is tuple:
-        item = get_args(bare_type(kind))[0]
+    if get_origin(bare) is tuple:
+        item = get_args(bare)[0]
         is_struct = isinstance(item, type) and issubclass(item, msgspec.Struct)
         return list[_body_struct(item)] if is_struct else list[ReferenceInput]  # type: ignore[misc]
     return kind

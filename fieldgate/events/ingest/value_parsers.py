@@ -6,14 +6,19 @@ A parser gets the raw value and its `FieldContext`. It returns the parsed value 
 import math
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 import msgspec
 from msgspec import Meta
 
 from fieldgate.events.model import Id, Visibility
-from fieldgate.http.request.validation import NULL_CHARACTERS, expected_message, parse_timestamp, text_limit_message
+from fieldgate.http.request.validation import (
+    NULL_CHARACTERS,
+    expected_message,
+    parse_timestamp,
+    possible_types,
+    text_limit_message,
+)
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, LocalizedText, in_language
 from fieldgate.i18n.messages import Message
@@ -50,13 +55,6 @@ class FieldContext(NamedTuple):
 ValueParser = Callable[[Any, FieldContext], Any]
 
 
-def bare_type(kind: Any) -> Any:
-    """The type without its constraints and without None."""
-    while get_origin(kind) in (Annotated, Union, UnionType):
-        kind = next(choice for choice in get_args(kind) if choice is not NoneType)
-    return kind
-
-
 def invalid_value(value: Any, expected: Message) -> ValueError:
     if isinstance(value, (Mapping, list)):
         return ValueError(expected)
@@ -66,7 +64,7 @@ def invalid_value(value: Any, expected: Message) -> ValueError:
 
 def scalar_parser(kind: Any) -> ValueParser:
     """Parser for numbers, choices and booleans. Numbers may be strings: the live system sends decimals as strings."""
-    bare = bare_type(kind)
+    bare = possible_types(kind)[0]
     is_choice = get_origin(bare) is Literal
     is_number = bare in (int, float) or (is_choice and isinstance(get_args(bare)[0], int))
     expected = expected_message(kind)
