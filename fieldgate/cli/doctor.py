@@ -10,7 +10,7 @@ from sqlalchemy.exc import ArgumentError
 
 from fieldgate.cli.common import data_option
 from fieldgate.db import Database, now, sqlite_file
-from fieldgate.doctor.findings import Finding, Level, error, has_errors
+from fieldgate.doctor.findings import Finding, Level, error
 from fieldgate.settings import BadSetting, Settings
 
 _SIGNS = {Level.OK: "ok     ", Level.WARNING: "warning", Level.ERROR: "error  "}
@@ -30,7 +30,7 @@ def doctor(as_json: bool, online: bool, port: int | None, data: Path | None) -> 
     printed.
     """
     findings = asyncio.run(_examine(data, port, is_online=online))
-    is_ok = not has_errors(findings)
+    is_ok = all(finding.level != Level.ERROR for finding in findings)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode({"ok": is_ok, "findings": findings})))
     else:

@@ -1,6 +1,5 @@
 """What a check found, and what to do about it."""
 
-from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
@@ -30,7 +29,3 @@ def warning(check: str, message: str, advice: str) -> Finding:
 def error(check: str, message: str, advice: str = "") -> Finding:
     """Without `advice`, the message itself says what to do."""
     return Finding(check, Level.ERROR, message, advice)
-
-
-def has_errors(findings: Iterable[Finding]) -> bool:
-    return any(finding.level == Level.ERROR for finding in findings)
