@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from itertools import chain
 
 from fieldgate.accounts import admin_routes, leaving_routes, log_routes, service_account_routes, user_credentials_routes
 from fieldgate.accounts import routes as account_routes
@@ -120,49 +121,23 @@ THREAD_SWITCH_SECONDS = 0.0005
 
 def operations() -> tuple[Operation, ...]:
     """All operations of the service."""
-    resources = (
-        *permission_routes.routes,
-        *import_routes.routes,
-        *annotated_routes.routes,
-        *asset_routes.routes,
-        *trash_routes.routes,
-        *write_routes.routes,
-        *version_routes.routes,
-        *deployment_routes.routes,
-        *form_routes.routes,
-        *asset_warning_routes.routes,
-        *workbook_routes.routes,
-        *assignment_routes.routes,
-        *bulk_routes.routes,
-        *table_routes.routes,
-        *batch_routes.routes,
-        *review_routes.routes,
-        *suggestion_routes.routes,
-        *explain_routes.routes,
-        *admin_routes.routes,
-        *user_credentials_routes.routes,
-        *service_account_routes.routes,
-        *leaving_routes.routes,
-        *account_export.routes,
-        *transfer_routes.routes,
-        *log_routes.routes,
-        *history_routes.routes,
-        *ownership_routes.routes,
-        *team_routes.routes,
-        *event_routes.routes,
-        *event_summary_routes.routes,
-        *reference_routes.routes,
-        *account_routes.credentials,
-        *account_routes.routes,
-    )
+    modules = (
+        permission_routes, import_routes, annotated_routes, asset_routes, trash_routes, write_routes, version_routes,
+        deployment_routes, form_routes, asset_warning_routes, workbook_routes, assignment_routes, bulk_routes,
+        table_routes, batch_routes, review_routes, suggestion_routes, explain_routes, admin_routes,
+        user_credentials_routes, service_account_routes, leaving_routes, account_export, transfer_routes, log_routes,
+        history_routes, ownership_routes, team_routes, event_routes, event_summary_routes, reference_routes,
+    )  # fmt: skip
+    of_modules = chain.from_iterable(module.routes for module in modules)
+    resources = (*of_modules, *account_routes.credentials, *account_routes.routes)
     pages = (
-        *web_routes.routes,
-        *web_routes.api_docs,
-        *web_account_routes.routes,
-        *sign_on_routes.routes,
-        *static_files.routes,
+        web_routes.routes,
+        web_routes.api_docs,
+        web_account_routes.routes,
+        sign_on_routes.routes,
+        static_files.routes,
     )
-    return (*resources, health.index_operation(resources), *health.routes, *pages)
+    return (*resources, health.index_operation(resources), *health.routes, *chain.from_iterable(pages))
 
 
 def other_paths(declared: Sequence[Operation]) -> OtherPaths:
