@@ -32,7 +32,9 @@ ATTEMPT_SECONDS = 15 * 60
 MAX_NEXT_BYTES = 1000  # browsers drop cookies beyond 4096 bytes
 PROVIDER_COST = 10  # of the rate limit: requests to the provider
 
-routes = Routes(tag="Pages", scope=Scope.NONE, formats=(Format.HTML,), in_schema=False)
+routes = Routes(
+    tag="Pages", scope=Scope.NONE, formats=(Format.HTML,), in_schema=False, is_simple_page=True, rate_cost=PROVIDER_COST
+)
 
 
 class StartQuery(msgspec.Struct, frozen=True):
@@ -52,8 +54,6 @@ class CallbackQuery(msgspec.Struct, frozen=True):
     "/login/{provider}/",
     title=Message("Log in"),
     description=Message("Sends the browser to a provider of single sign-on."),
-    rate_cost=PROVIDER_COST,
-    is_simple_page=True,
 )
 async def sign_on_start(
     provider: str,
@@ -81,8 +81,6 @@ async def sign_on_start(
     "/login/{provider}/callback/",
     title=Message("Log in"),
     description=Message("Where a provider of single sign-on sends the browser back to."),
-    rate_cost=PROVIDER_COST,
-    is_simple_page=True,
 )
 async def sign_on_callback(
     provider: str,
@@ -120,8 +118,6 @@ async def sign_on_callback(
     "/login/{provider}/logout/",
     title=Message("Log out"),
     description=Message("Sends the browser to a provider of single sign-on, to log out there."),
-    rate_cost=PROVIDER_COST,
-    is_simple_page=True,
 )
 async def sign_on_logout(provider: str, context: HandlerContext, sign_on: SignOn, templates: PageTemplates) -> Response:
     try:
