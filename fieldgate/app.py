@@ -220,7 +220,7 @@ def build_app(
         https_headers=strict_transport_security(settings.hsts_max_age),
         body_drainer=BodyDrainer(settings.max_upload),
         authenticator=authenticator,
-        rate_limiter=RateLimiter(settings, request_metrics),
+        rate_limiter=RateLimiter(settings, request_metrics.count_refusal),
         overload=overload,
         data_versions=data_versions,
         common_topics=(IDENTITY_TOPIC,),

@@ -16,7 +16,6 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from time import monotonic
-from typing import Protocol
 
 from fieldgate.cache import BoundedCache
 from fieldgate.errors import Header, TooManyRequests
@@ -35,12 +34,6 @@ _USER_READS, _USER_WRITES = "reads", "writes"
 _ADDRESS_READS, _ADDRESS_WRITES, _FAILURES = "address-reads", "address-writes", "failed-logins"
 
 Clock = Callable[[], float]
-
-
-class RefusalCounter(Protocol):
-    """Counts requests that were refused by a policy; the metrics implement it."""
-
-    def count_refusal(self, policy: str) -> None: ...
 
 
 class RateMeter:
@@ -121,11 +114,13 @@ class RateLimited(TooManyRequests):
 class RateLimiter:
     """The quotas of the settings. There is one in each process."""
 
-    def __init__(self, settings: Settings, refusals: RefusalCounter, clock: Clock = monotonic) -> None:
+    def __init__(self, settings: Settings, count_refusal: Callable[[str], None], clock: Clock = monotonic) -> None:
+        """`count_refusal` gets the name of the policy that refused a request."""
+
         def meter(name: str, quota: RateQuota | None) -> RateMeter | None:
             return RateMeter(name, quota, clock) if quota is not None else None
 
-        self._refusals = refusals
+        self._count_refusal = count_refusal
         self._exempt = settings.rate_limit_exempt
         # For writes and for reads.
         self._user_meters = (meter(_USER_WRITES, settings.write_rate), meter(_USER_READS, settings.read_rate))
@@ -150,7 +145,7 @@ class RateLimiter:
             return ()
         level = meter.take(network if user_id is None else user_id, cost)
         if level > meter.limit:
-            self._refusals.count_refusal(meter.name)
+            self._count_refusal(meter.name)
             raise RateLimited(meter, level)
         return meter.headers(level)
 
@@ -169,7 +164,7 @@ class RateLimiter:
             return
         level = meter.level(network) + meter.interval
         if level > meter.limit and self._valid_credentials.get(hash(credentials)) is None:
-            self._refusals.count_refusal(meter.name)
+            self._count_refusal(meter.name)
             raise RateLimited(meter, level)
 
     def record_credentials(self, address: str, credentials: bytes, *, is_valid: bool) -> None:

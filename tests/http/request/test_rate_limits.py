@@ -93,7 +93,7 @@ def make_limiter(clock: Clock, refusals: Refusals | None = None, **chosen: objec
     quota = RateQuota(2, 60)
     rates = dict.fromkeys(("read_rate", "write_rate", "address_read_rate", "address_write_rate"), quota)
     settings = Settings(**{**rates, **chosen})  # type: ignore[arg-type]
-    return RateLimiter(settings, refusals if refusals is not None else Refusals(), clock)
+    return RateLimiter(settings, (refusals if refusals is not None else Refusals()).count_refusal, clock)
 
 
 ADDRESS = "203.0.113.7"
