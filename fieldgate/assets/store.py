@@ -232,26 +232,25 @@ class AssetStore:
             return {}
         query = select(assets.c.parent_id, func.count().label("children"))
         query = query.where(assets.c.parent_id.in_(collection_ids), is_live())
-        async with self._database.read_transaction() as connection:
-            rows = await connection.execute(only_listed(query, caller).group_by(assets.c.parent_id))
-            return {row.parent_id: row.children for row in rows}
+        rows = await self._database.all(only_listed(query, caller).group_by(assets.c.parent_id))
+        return {row.parent_id: row.children for row in rows}
 
     async def get_xform(self, asset_id: int, *, deployed: bool = False) -> tuple[str, str | None] | None:
         """Return the name of an asset and the XForm of its newest or deployed version, with that name as its title."""
         query = select(assets.c.name, versions.c.xform).join_from(assets, versions, _is_version(deployed=deployed))
-        row = await self._first(query.where(assets.c.id == asset_id))
+        row = await self._database.first(query.where(assets.c.id == asset_id))
         return None if row is None else (row.name, row.xform and set_title(row.xform, row.name))
 
     async def get_newest_version(self, asset_id: int, *, deployed: bool = False) -> Row[Any] | None:
         """Return the newest or deployed version with the name of the asset, without the content."""
         columns = (versions.c.id, versions.c.uid, versions.c.file_id, versions.c.created_at, assets.c.name)
         found: Select[Any] = select(*columns).join_from(assets, versions, _is_version(deployed=deployed))
-        return await self._first(found.where(assets.c.id == asset_id))
+        return await self._database.first(found.where(assets.c.id == asset_id))
 
     async def get_content(self, version_id: int) -> dict[str, Any]:
         """Return the content of a version, {} if it was deleted."""
         query = select(versions.c.content).where(versions.c.id == version_id)
-        row = await self._first(query)
+        row = await self._database.first(query)
         return {} if row is None else row.content
 
     async def list_versions(self, asset_id: int, page: PageRequest, *, deployed: bool = False) -> RowPage:
@@ -267,27 +266,26 @@ class AssetStore:
     async def get_deployed_numbers(self, asset_id: int) -> list[int]:
         """Return the numbers of all versions that were deployed, in ascending order."""
         query = select(versions.c.number).where(versions.c.asset_id == asset_id, versions.c.deployed_at.is_not(None))
-        async with self._database.read_transaction() as connection:
-            return list((await connection.execute(query.order_by(versions.c.number))).scalars())
+        return [row.number for row in await self._database.all(query.order_by(versions.c.number))]
 
     async def get_version(self, asset_id: int, uid: str) -> Row[Any] | None:
         """Return one version with its content and XForm."""
         query = select(versions, files.c.name).outerjoin_from(versions, files)
-        return await self._first(query.where(versions.c.asset_id == asset_id, versions.c.uid == uid))
+        return await self._database.first(query.where(versions.c.asset_id == asset_id, versions.c.uid == uid))
 
     async def get_version_before(self, asset_id: int, number: int) -> Row[Any] | None:
         """Return the newest version with a lower number."""
         query = select(versions).where(versions.c.asset_id == asset_id, versions.c.number < number)
-        return await self._first(query.order_by(versions.c.number.desc()).limit(1))
+        return await self._database.first(query.order_by(versions.c.number.desc()).limit(1))
 
     async def get_deployment(self, asset_id: int) -> Row[Any] | None:
         """Return the uid of the deployed version and whether it is active; None if no version was deployed."""
         query: Select[Any] = select(assets.c.deployed_version_uid, assets.c.deployment_active)
         is_deployed = assets.c.deployed_version_uid.is_not(None)
-        return await self._first(query.where(assets.c.id == asset_id, is_deployed))
+        return await self._database.first(query.where(assets.c.id == asset_id, is_deployed))
 
     async def get_file(self, file_id: int) -> Row[Any] | None:
-        return await self._first(select(files).where(files.c.id == file_id))
+        return await self._database.first(select(files).where(files.c.id == file_id))
 
     async def count_download(self, caller: Caller, asset: AuthorizedAsset, name: str) -> None:
         """Log that a form was downloaded as a file, or its table of permissions."""
@@ -319,12 +317,7 @@ class AssetStore:
             .join(recipients, recipients.c.id == invites.c.recipient_id)
             .where(assets.c.id == asset_id, ownership_transfers.c.status == "pending", invite_status() == "pending")
         )
-        return await self._first(query)
-
-    async def _first(self, query: Select[Any]) -> Row[Any] | None:
-        async with self._database.read_transaction() as connection:
-            row: Row[Any] | None = (await connection.execute(query)).first()
-            return row
+        return await self._database.first(query)
 
     async def count_stored_bytes(self, owner_id: int) -> int:
         """Return about how many bytes the versions of an owner's assets have, with their files and the trash."""
@@ -355,8 +348,7 @@ class AssetStore:
             )
             .group_by(assets.c.owner_id)
         )
-        async with self._database.read_transaction() as connection:
-            return {row.owner_id: row.collections for row in await connection.execute(query)}
+        return {row.owner_id: row.collections for row in await self._database.all(query)}
 
 
 def lock_assets(connection: Connection, database: Database, condition: ColumnElement[bool]) -> set[int]:

@@ -117,9 +117,7 @@ class Trash:
     async def list_old(self, before: datetime) -> Sequence[Row[Any]]:
         """Return what `purge` would delete."""
         query = _select_deleted().where(assets.c.deleted_at <= before)
-        async with self._database.read_transaction() as connection:
-            found: Sequence[Row[Any]] = (await connection.execute(query.order_by(*_OLDEST_FIRST))).all()
-            return found
+        return await self._database.all(query.order_by(*_OLDEST_FIRST))
 
     async def purge(self, by: Caller, before: datetime) -> int:
         """Delete for good what was deleted before a time, in small transactions. Return the number of assets.

@@ -10,15 +10,15 @@ rows = await database.read(lambda connection: connection.execute(...).all())
 import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import URL, BigInteger, ColumnElement, create_engine, event, literal, make_url, type_coerce
-from sqlalchemy.engine import Connection, Engine
+from sqlalchemy import URL, BigInteger, ColumnElement, Executable, create_engine, event, literal, make_url, type_coerce
+from sqlalchemy.engine import Connection, Engine, Row
 from sqlalchemy.engine.interfaces import Dialect, ExceptionContext
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
@@ -158,6 +158,21 @@ class Database:
         """Begin a read-only transaction that sees one snapshot of the data. On SQLite, `read` takes less time."""
         async with self._read_engine.begin() as connection:
             yield connection
+
+    async def all(self, query: Executable) -> Sequence[Row[Any]]:
+        """Return all rows of a query, in a read transaction of its own."""
+        async with self.read_transaction() as connection:
+            return (await connection.execute(query)).all()
+
+    async def first(self, query: Executable) -> Row[Any] | None:
+        """Return the first row of a query, or None."""
+        async with self.read_transaction() as connection:
+            return (await connection.execute(query)).first()
+
+    async def scalar(self, query: Executable) -> Any:
+        """Return the first value of the first row of a query, or None."""
+        row = await self.first(query)
+        return None if row is None else row[0]
 
     def current_time(self, offset: timedelta = timedelta(0)) -> ColumnElement[datetime]:
         """Return the current time plus an offset, as an SQL expression.

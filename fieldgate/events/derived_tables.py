@@ -80,16 +80,14 @@ async def check_format(connection: AsyncConnection) -> None:
 
 async def has_other_format(database: Database) -> bool:
     """Whether the tables must be written again before this release can use them."""
-    async with database.read_transaction() as connection:
-        return (await connection.execute(select(event_format.c.format))).scalar() not in (None, EVENT_FORMAT)
+    return await database.scalar(select(event_format.c.format)) not in (None, EVENT_FORMAT)
 
 
 async def rebuild_derived_tables(
     database: Database, data_versions: DataVersions, on_progress: ProgressCallback = lambda _done, _total: None
 ) -> int:
     """Write all rows again, while no process serves. Returns the number of events. After a crash, run it again."""
-    async with database.read_transaction() as connection:
-        total: int = (await connection.execute(select(func.count()).select_from(events))).scalar_one()
+    total: int = await database.scalar(select(func.count()).select_from(events))
     done, last_id = 0, -1
     while True:
         async with database.transaction() as connection:

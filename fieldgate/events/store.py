@@ -96,15 +96,10 @@ class EventStore:
             return count
 
     async def has_demo(self) -> bool:
-        return await self._exists(events.c.is_demo)
+        return await self._database.first(select(events.c.id).where(events.c.is_demo).limit(1)) is not None
 
     async def has_real(self) -> bool:
-        return await self._exists(~events.c.is_demo)
-
-    async def _exists(self, condition: ColumnElement[bool]) -> bool:
-        async with self._database.read_transaction() as connection:
-            found = await connection.execute(select(events.c.id).where(condition).limit(1))
-            return found.first() is not None
+        return await self._database.first(select(events.c.id).where(~events.c.is_demo).limit(1)) is not None
 
     # Reads that belong to an index
 

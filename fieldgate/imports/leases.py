@@ -75,8 +75,7 @@ class ImportLeases:
 
         With `only_quick`, large files and users whose imports took long lately are left to other workers.
         """
-        async with self._database.read_transaction() as connection:
-            user_ids = (await connection.execute(self._users_in_turn(only_quick=only_quick))).scalars().all()
+        user_ids = [row.user_id for row in await self._database.all(self._users_in_turn(only_quick=only_quick))]
         if not user_ids:
             return None
         lease = secrets.token_hex(16)
@@ -140,9 +139,7 @@ class ImportLeases:
             .outerjoin(assets, assets.c.uid == imports.c.destination_uid)
             .where(imports.c.id == import_id)
         )
-        async with self._database.read_transaction() as connection:
-            row: Sequence[Any] | None = (await connection.execute(query)).one_or_none()
-        return row
+        return await self._database.first(query)
 
     def _users_in_turn(self, *, only_quick: bool) -> Select[Any]:
         """Users with imports to process, first the one whose imports took least time of workers lately.

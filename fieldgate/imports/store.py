@@ -113,8 +113,7 @@ class ImportStore:
         """Whether a user has this many unfinished imports, with service accounts."""
         is_theirs = imports.c.user_id.in_(with_service_accounts(user_id))
         waiting = select(imports.c.id).where(is_theirs, imports.c.status == PROCESSING)
-        async with self._database.read_transaction() as connection:
-            return len((await connection.execute(waiting.limit(most))).all()) == most
+        return len(await self._database.all(waiting.limit(most))) == most
 
     async def count_stored_bytes(self, user_id: int) -> int:
         """Return how many bytes the files of a user's imports have, without those that are files of versions."""
@@ -124,8 +123,7 @@ class ImportStore:
             .join_from(imports, files, files.c.id == imports.c.file_id)
             .where(imports.c.user_id.in_(with_service_accounts(user_id)), ~is_used)
         )
-        async with self._database.read_transaction() as connection:
-            return int((await connection.execute(query)).scalar() or 0)
+        return int(await self._database.scalar(query) or 0)
 
     async def list_for_user(
         self, user_id: int, status: str | None, ordering: str, page: PageRequest
@@ -148,8 +146,7 @@ class ImportStore:
             .where(versions.c.asset_id == asset_id, versions.c.uid == version_uid)
             .order_by(imports.c.id.desc())
         )
-        async with self._database.read_transaction() as connection:
-            row = (await connection.execute(query.limit(1))).one_or_none()
+        row = await self._database.first(query.limit(1))
         if row is None:
             return None
         found: list[dict[str, Any]] = row.warnings or (row.messages or {}).get("warnings", [])
@@ -158,8 +155,7 @@ class ImportStore:
     async def get_excerpts_for_user(self, user_id: int, uid: str) -> list[dict[str, Any]] | None:
         """Return the rows that problems and warnings are about; None if the user has no such import."""
         query = select(imports.c.excerpts).where(imports.c.user_id == user_id, imports.c.uid == uid)
-        async with self._database.read_transaction() as connection:
-            row = (await connection.execute(query)).one_or_none()
+        row = await self._database.first(query)
         return None if row is None else row.excerpts or []
 
     async def get_file_for_user(self, user_id: int, uid: str) -> bytes | None:
@@ -169,8 +165,7 @@ class ImportStore:
             .join_from(imports, files, files.c.id == imports.c.file_id)
             .where(imports.c.user_id == user_id, imports.c.uid == uid)
         )
-        async with self._database.read_transaction() as connection:
-            data = (await connection.execute(query)).scalar_one_or_none()
+        data = await self._database.scalar(query)
         return None if data is None else bytes(data)
 
     async def answer(self, user_id: int, uid: str, destination_uid: str | None) -> bool:

@@ -125,9 +125,7 @@ class AssignmentStore:
         return {each.id: each for each in found}
 
     async def get_asset_name(self, uid: str) -> str:
-        async with self._database.read_transaction() as connection:
-            found = select(assets.c.name).where(assets.c.uid == uid, is_live())
-            name = (await connection.execute(found)).scalar_one_or_none()
+        name = await self._database.scalar(select(assets.c.name).where(assets.c.uid == uid, is_live()))
         if name is None:
             raise asset_not_found()
         return str(name)

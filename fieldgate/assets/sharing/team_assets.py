@@ -59,9 +59,8 @@ class TeamAssets:
         is_on_asset = assignments.c.asset_id.in_((assets.c.id, assets.c.parent_id))
         query = select(assignments.c.user_id, func.count(assets.c.id.distinct()).label("number"))
         query = query.join_from(assignments, assets, is_on_asset).where(_is_granted(team_ids), is_live())
-        async with self._database.read_transaction() as connection:
-            found = await connection.execute(only_listed(query, caller).group_by(assignments.c.user_id))
-            return Counter({row.user_id: row.number for row in found})
+        found = await self._database.all(only_listed(query, caller).group_by(assignments.c.user_id))
+        return Counter({row.user_id: row.number for row in found})
 
     async def gained(self, caller: User, team_id: int, people: Mapping[int, str]) -> list[TeamAsset]:
         """Return what people have only through a team, or would have, on assets that a caller can see.

@@ -41,19 +41,16 @@ class SyncState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def load_state(database: Database, source: str, *, with_token: bool) -> SyncState:
-    async with database.read_transaction() as connection:
-        condition = (syncs.c.source == source) & (syncs.c.with_token == with_token)
-        row = (await connection.execute(select(syncs).where(condition))).mappings().first()
+    row = await database.first(select(syncs).where(syncs.c.source == source, syncs.c.with_token == with_token))
     if row is None:
         return SyncState(source=source, with_token=with_token)
-    failing, last_ids = tuple(map(int, row["failing"].split())), tuple(msgspec.json.decode(row["last_ids"]))
-    return SyncState(**{**row, "failing": failing, "last_ids": last_ids})
+    failing, last_ids = tuple(map(int, row.failing.split())), tuple(msgspec.json.decode(row.last_ids))
+    return SyncState(**{**row._mapping, "failing": failing, "last_ids": last_ids})
 
 
 async def next_number(database: Database) -> int:
     """A number for a new run or walk, higher than every earlier one with any server."""
-    async with database.read_transaction() as connection:
-        return int((await connection.execute(select(func.max(syncs.c.walk)))).scalar() or 0) + 1
+    return int(await database.scalar(select(func.max(syncs.c.walk))) or 0) + 1
 
 
 async def save_state(connection: AsyncConnection, state: SyncState) -> None:
