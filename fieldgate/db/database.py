@@ -161,13 +161,11 @@ class Database:
 
     async def all(self, query: Executable) -> Sequence[Row[Any]]:
         """Return all rows of a query, in a read transaction of its own."""
-        async with self.read_transaction() as connection:
-            return (await connection.execute(query)).all()
+        return await self.read(lambda connection: connection.execute(query).all())
 
     async def first(self, query: Executable) -> Row[Any] | None:
         """Return the first row of a query, or None."""
-        async with self.read_transaction() as connection:
-            return (await connection.execute(query)).first()
+        return await self.read(lambda connection: connection.execute(query).first())
 
     async def scalar(self, query: Executable) -> Any:
         """Return the first value of the first row of a query, or None."""
