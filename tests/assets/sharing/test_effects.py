@@ -260,3 +260,11 @@ async def test_log_has_words_for_the_public(
     async with team.service.database.read_transaction() as connection:
         query = select(log.c.action).where(log.c.object_uid == uid).order_by(log.c.id.desc()).limit(1)
         assert (await connection.execute(query)).scalar_one() == action
+
+
+async def test_permissions_of_a_user_replaced_by_none(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    others = await team.permissions_of(uid, "viewer")
+    body = {"user": "editor", "permissions": []}
+    assert (await team.request_assignments(uid, "owner", "PATCH", "bulk/", json=body)).status_code == 200
+    assert (await team.permissions_of(uid, "editor"), await team.permissions_of(uid, "viewer")) == (set(), others)

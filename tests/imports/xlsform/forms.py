@@ -13,6 +13,7 @@ Row = str | Sequence[object]
 HEADER = ["type", "name", "label"]
 GOOD = ["text", "good", "Good"]
 LIST = ["list_name", "name", "label"]
+LOCKING = "kobo--locking-profiles"
 TREES: list[list[str]] = [["list_name", "label"], ["trees", "Tree"]]
 
 
@@ -20,6 +21,11 @@ def book(*rows: Row, header: Row = HEADER, columns: str = "", **sheets: Sequence
     """A workbook whose survey has these rows and more columns, and other sheets; a row is written `text|name|label`."""
     survey = [[*_cells(header), *_cells(columns)] if columns else header, *rows]
     return {name: [_cells(row) for row in lines] for name, lines in {"survey": survey, **sheets}.items()}
+
+
+def profiles(*rows: Row) -> dict[str, Rows]:
+    """A workbook with a sheet of locking profiles."""
+    return {**book(GOOD), LOCKING: [_cells(row) for row in rows]}
 
 
 def _cells(row: Row) -> Sequence[object]:

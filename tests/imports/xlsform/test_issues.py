@@ -7,7 +7,7 @@ import pytest
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.imports.xlsform import Form, Issue, parse_workbook
-from tests.imports.xlsform.forms import GOOD, HEADER, LIST, TREES, Place, book, place, rejection
+from tests.imports.xlsform.forms import GOOD, HEADER, LIST, LOCKING, TREES, Place, book, place, profiles, rejection
 from tests.imports.xlsform.workbooks import Rows, xlsx
 
 PROBLEMS: dict[str, tuple[Mapping[str, Rows], Place]] = {
@@ -111,18 +111,9 @@ PROBLEMS: dict[str, tuple[Mapping[str, Rows], Place]] = {
         book("calculate|a|||1", "text|good|Good|${a}", columns="trigger|calculation"),
         Place("survey", 3, "trigger"),
     ),
-    "missing_locking_profile": (
-        book(GOOD, **{"kobo--locking-profiles": ["restriction", "choice_add"]}),
-        Place("kobo--locking-profiles", 1, None),
-    ),
-    "missing_restriction": (
-        book(GOOD, **{"kobo--locking-profiles": ["restriction|p", "|locked"]}),
-        Place("kobo--locking-profiles", 2, "restriction"),
-    ),
-    "unknown_restriction": (
-        book(GOOD, **{"kobo--locking-profiles": ["restriction|p", "choice_eat|locked"]}),
-        Place("kobo--locking-profiles", 2, "restriction"),
-    ),
+    "missing_locking_profile": (profiles("restriction", "choice_add"), Place(LOCKING, 1, None)),
+    "missing_restriction": (profiles("restriction|p", "|locked"), Place(LOCKING, 2, "restriction")),
+    "unknown_restriction": (profiles("restriction|p", "choice_eat|locked"), Place(LOCKING, 2, "restriction")),
     "group_as_trigger": (
         book("begin group|g|G", GOOD, "end group", "text|a|A|${good}, ${g}", columns="trigger"),
         Place("survey", 5, "trigger"),
@@ -198,10 +189,7 @@ WARNINGS: dict[str, tuple[Mapping[str, Rows], Place]] = {
         book("text|good|Good|strict", columns="kobo--locking-profile"),
         Place("survey", 2, "kobo--locking-profile"),
     ),
-    "unknown_lock": (
-        book(GOOD, **{"kobo--locking-profiles": ["restriction|p", "choice_add|yes"]}),
-        Place("kobo--locking-profiles", 2, "p"),
-    ),
+    "unknown_lock": (profiles("restriction|p", "choice_add|yes"), Place(LOCKING, 2, "p")),
     "undeclared_prefix": (
         book("calculate|a||instance('x')/root/item[1]/fuel:gas", columns="calculation"),
         Place("survey", 2, "calculation"),

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import pytest
 
-from tests.imports.xlsform.forms import GOOD, HEADER, LIST, Row, book, rejection
+from tests.imports.xlsform.forms import GOOD, HEADER, LIST, LOCKING, Row, book, profiles, rejection
 from tests.imports.xlsform.workbooks import Rows, xlsx
 
 CHOICES: Rows = [LIST, ["x", "a", "A"], ["x", "b", "B"]]
@@ -13,7 +13,6 @@ TOWNS: Rows = [LIST, ["towns", "San José", "San José"]]
 BEGIN, END = ["begin loop over x", "l", "L"], ["end loop"]
 GROUP, END_GROUP = ["begin group", "g", "G"], ["end group"]
 REPEAT, END_REPEAT = ["begin repeat", "r", "R"], ["end repeat"]
-LOCKING = "kobo--locking-profiles"
 
 
 def survey(*rows: Row, column: str = "relevant", choices: Sequence[Row] = CHOICES) -> dict[str, Rows]:
@@ -23,10 +22,6 @@ def survey(*rows: Row, column: str = "relevant", choices: Sequence[Row] = CHOICE
 
 def settings(name: str, value: str) -> dict[str, Rows]:
     return book(GOOD, settings=[name, value])
-
-
-def profiles(*rows: Row) -> dict[str, Rows]:
-    return book(GOOD, **{LOCKING: rows})
 
 
 # A workbook, the code of its only problem, and its sheet, row and column.
