@@ -51,7 +51,7 @@ nightly: $(DEV_READY)  ## what takes longer: faults, deployment, fuzzing, all la
 	@scripts/install-npm $(VENV)
 	@scripts/install-locked $(VENV) --require-hashes -r requirements/fuzz.txt
 	@status=0; \
-	FAULT_REPORT=faults.md $(BIN)/pytest -m nightly $(or $(TESTS),tests) || status=1; \
+	FAULT_REPORT=faults.md $(BIN)/pytest -m nightly $(TWO_PROCESSES) $(or $(TESTS),tests) || status=1; \
 	$(BIN)/pytest -m 'hypothesis and not nightly' --hypothesis-profile nightly $(TWO_PROCESSES) $(or $(TESTS),tests) \
 		|| test $$? -eq 5 || status=1; \
 	$(BIN)/python -m tests.fuzz.coverage_guided --seconds 30 || status=1; \
