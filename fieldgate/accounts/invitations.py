@@ -65,8 +65,7 @@ class InvitationStore:
             invitations.c.expires_at > now(),
             users.c.disabled_at.is_(None),
         )
-        async with self._database.read_transaction() as connection:
-            return (await connection.execute(query.where(*valid))).one_or_none()
+        return await self._database.first(query.where(*valid))
 
     async def redeem(self, secret: str, password_hash: str, origin: Origin = NO_ORIGIN) -> str | None:
         """Use a link: set the password, end all sessions, and return the username. None if the link is not valid."""

@@ -80,8 +80,7 @@ class LogStore:
     async def list_actions(self, *conditions: ColumnElement[bool]) -> list[str]:
         """Return the actions of entries, sorted."""
         query = select(log.c.action).where(*conditions).distinct().order_by(log.c.action)
-        async with self._database.read_transaction() as connection:
-            return list((await connection.execute(query)).scalars())
+        return [row.action for row in await self._database.all(query)]
 
 
 def _compile(expression: SearchExpression) -> ColumnElement[bool]:

@@ -174,21 +174,13 @@ class AccountStore:
     async def find_user(self, username: str) -> Row[Any] | None:
         """Return the row of an enabled user."""
         is_enabled = and_(users.c.disabled_at.is_(None), users.c.id != PUBLIC_USER_ID)
-        return await self._find(select(users).where(users.c.username_key == username_key(username), is_enabled))
+        return await self._database.first(
+            select(users).where(users.c.username_key == username_key(username), is_enabled)
+        )
 
     async def find_any(self, username: str) -> Row[Any] | None:
         """Return the row of a user, enabled or not, or of the public, with the expiry of an invitation."""
-        return await self._find(_with_invitation().where(users.c.username_key == username_key(username)))
-
-    async def _find(self, query: Select[Any]) -> Row[Any] | None:
-        async with self._database.read_transaction() as connection:
-            found: Row[Any] | None = (await connection.execute(query)).one_or_none()
-            return found
-
-    async def _all(self, query: Select[Any]) -> Sequence[Row[Any]]:
-        async with self._database.read_transaction() as connection:
-            found: Sequence[Row[Any]] = (await connection.execute(query)).all()
-            return found
+        return await self._database.first(_with_invitation().where(users.c.username_key == username_key(username)))
 
     async def find_owners(self, name: str) -> Sequence[int]:
         """Return the ids of the user with a name, or of teams: `team:` and a name, which several can have, or a uid."""
@@ -197,16 +189,15 @@ class AccountStore:
             team = name.removeprefix(TEAM_PREFIX)
             is_meant = or_(teams.c.name_key == username_key(team), users.c.uid == team)
             query = select(teams.c.id).join_from(teams, users, users.c.id == teams.c.id).where(is_meant)
-        return [row.id for row in await self._all(query)]
+        return [row.id for row in await self._database.all(query)]
 
     async def list_service_accounts(self, caller: User, page: PageRequest) -> RowPage:
         """Return the service accounts that a caller manages, by username, with their numbers of valid tokens."""
-        async with self._database.read_transaction() as connection:
-            return await paginate(connection, _managed_by(caller), page, order_by=[users.c.username_key, users.c.id])
+        return await paginate(self._database, _managed_by(caller), page, order_by=[users.c.username_key, users.c.id])
 
     async def find_service_account(self, caller: User, username: str) -> Row[Any]:
         """Return a service account that a caller manages, or raise `NotFound`."""
-        row = await self._find(_managed_by(caller).where(users.c.username_key == username_key(username)))
+        row = await self._database.first(_managed_by(caller).where(users.c.username_key == username_key(username)))
         if row is None:
             raise NotFound(Message("There is no service account {name}, or you do not manage it.", name=username[:150]))
         return row
@@ -225,13 +216,12 @@ class AccountStore:
                 for column in (users.c.first_name, users.c.last_name)
             )
             query = query.where(or_(users.c.username_key.contains(username_key(search), autoescape=True), *by_name))
-        async with self._database.read_transaction() as connection:
-            return await paginate(connection, query, page, order_by=[users.c.username_key, users.c.id])
+        return await paginate(self._database, query, page, order_by=[users.c.username_key, users.c.id])
 
     async def list_users(self) -> Sequence[Row[Any]]:
         """Return all users with their number of valid tokens."""
         query = select(users, _token_count(), _of_owner("username")).where(is_person())
-        return await self._all(query.order_by(users.c.username_key))
+        return await self._database.all(query.order_by(users.c.username_key))
 
     async def enable_user(self, username: str, *, by: Caller = OPERATOR) -> None:
         async with self._database.transaction() as connection:
@@ -337,7 +327,7 @@ class AccountStore:
         )
 
     async def list_tokens(self) -> Sequence[Row[Any]]:
-        return await self._all(select(tokens, users.c.username).join_from(tokens, users).order_by(tokens.c.id))
+        return await self._database.all(select(tokens, users.c.username).join_from(tokens, users).order_by(tokens.c.id))
 
     async def list_tokens_of(self, user_id: int, page: PageRequest) -> RowPage:
         """Return a page of a user's valid API tokens, newest first."""
@@ -349,9 +339,8 @@ class AccountStore:
         return await self._list_live(_is_session_of(user_id), page)
 
     async def _list_live(self, condition: Any, page: PageRequest) -> RowPage:
-        async with self._database.read_transaction() as connection:
-            query = select(tokens).where(condition, _is_live())
-            return await paginate(connection, query, page, order_by=[tokens.c.id.desc()])
+        query = select(tokens).where(condition, _is_live())
+        return await paginate(self._database, query, page, order_by=[tokens.c.id.desc()])
 
     async def revoke_token_of(self, user_id: int, token_id: int, *, by: Caller) -> bool:
         """Revoke an API token of a user. Returns whether there was a valid one."""
@@ -377,8 +366,7 @@ class AccountStore:
     async def revoke_by_value(self, token: str, *, by: Caller = OPERATOR) -> str:
         """Revoke a token or end a session. Return its name: of a session, the id of the provider, if there is one."""
         is_same = tokens.c.hash == hash_token(token)
-        async with self._database.read_transaction() as connection:
-            name = (await connection.execute(select(tokens.c.name).where(is_same))).scalar()
+        name = await self._database.scalar(select(tokens.c.name).where(is_same))
         await self._revoke(is_same, by)
         return name or ""
 

@@ -73,8 +73,7 @@ class TeamStore:
     async def page(self, caller: User, page: PageRequest) -> RowPage:
         """Return the teams of a caller, superusers all, by name, with the caller's role and the number of members."""
         query = _select_teams(caller)
-        async with self._database.read_transaction() as connection:
-            return await paginate(connection, query, page, order_by=[teams.c.name_key, teams.c.id])
+        return await paginate(self._database, query, page, order_by=[teams.c.name_key, teams.c.id])
 
     async def find(self, caller: User, uid: str) -> Row[Any]:
         """Return a team that a caller can see. Raise `NotFound`."""
@@ -83,8 +82,7 @@ class TeamStore:
 
     async def find_managed(self, caller: User, uid: str) -> Row[Any]:
         """Return a team that a caller manages. Raise `NotFound` or `Forbidden`."""
-        async with self._database.read_transaction() as connection:
-            return _require_admin(caller, await _find(connection, caller, uid))
+        return _require_admin(caller, await self.find(caller, uid))
 
     async def find_new_members(self, caller: User, uid: str, usernames: Sequence[str]) -> list[Row[Any]]:
         """Return those of some users who are not in a team yet."""
@@ -103,8 +101,7 @@ class TeamStore:
     async def uids_of(self, user_id: int) -> set[str]:
         """Return the uids of the teams that a user is in."""
         query = select(users.c.uid).join_from(team_members, users, users.c.id == team_members.c.team_id)
-        async with self._database.read_transaction() as connection:
-            return set((await connection.execute(query.where(team_members.c.user_id == user_id))).scalars())
+        return {row.uid for row in await self._database.all(query.where(team_members.c.user_id == user_id))}
 
     async def known_ids(self, caller: Caller, team_ids: Collection[int]) -> Collection[int]:
         """Return those of some teams that a caller may know. They may be deleted: superusers may know all."""
@@ -112,10 +109,8 @@ class TeamStore:
 
     async def members(self, caller: User, uid: str, page: PageRequest) -> RowPage:
         """Return the members of a team by username, with their roles."""
-        async with self._database.read_transaction() as connection:
-            team = await _find(connection, caller, uid)
-            query = _select_members(team.id)
-            return await paginate(connection, query, page, order_by=[users.c.username_key, users.c.id])
+        query = _select_members((await self.find(caller, uid)).id)
+        return await paginate(self._database, query, page, order_by=[users.c.username_key, users.c.id])
 
     async def find_member(self, caller: User, uid: str, username: str) -> Row[Any]:
         async with self._database.read_transaction() as connection:

@@ -260,8 +260,7 @@ class AssetStore:
         query = select(*columns, files.c.name).outerjoin_from(versions, files).where(versions.c.asset_id == asset_id)
         if deployed:
             query = query.where(versions.c.deployed_at.is_not(None))
-        async with self._database.read_transaction() as connection:
-            return await paginate(connection, query, page, order_by=[versions.c.number.desc(), versions.c.id])
+        return await paginate(self._database, query, page, order_by=[versions.c.number.desc(), versions.c.id])
 
     async def get_deployed_numbers(self, asset_id: int) -> list[int]:
         """Return the numbers of all versions that were deployed, in ascending order."""
@@ -329,10 +328,9 @@ class AssetStore:
         owned = versions.c.id.in_(of_assets.where(condition))
         texts = func.length(cast(versions.c.content, Text)) + func.coalesce(func.length(versions.c.xform), 0)
         file_ids = select(versions.c.file_id).where(owned)
-        async with self._database.read_transaction() as connection:
-            content = await connection.execute(select(func.sum(texts)).where(owned))
-            kept = await connection.execute(select(func.sum(func.length(files.c.data))).where(files.c.id.in_(file_ids)))
-            return int(content.scalar() or 0) + int(kept.scalar() or 0)
+        content = await self._database.scalar(select(func.sum(texts)).where(owned))
+        kept = await self._database.scalar(select(func.sum(func.length(files.c.data))).where(files.c.id.in_(file_ids)))
+        return int(content or 0) + int(kept or 0)
 
     async def count_public_collections(self, owner_ids: Sequence[int]) -> dict[int, int]:
         """Return the number of collections that the public can discover, by owner id."""

@@ -111,8 +111,7 @@ class Trash:
         query = _select_deleted()
         if not user.is_superuser:
             query = query.where(assets.c.owner_id == user.id)
-        async with self._database.read_transaction() as connection:
-            return await paginate(connection, query, page, order_by=[assets.c.deleted_at.desc(), assets.c.id])
+        return await paginate(self._database, query, page, order_by=[assets.c.deleted_at.desc(), assets.c.id])
 
     async def list_old(self, before: datetime) -> Sequence[Row[Any]]:
         """Return what `purge` would delete."""

@@ -1,6 +1,6 @@
 """Limit/offset pagination of queries.
 
-    page = await paginate(connection, select(users), PageRequest(50, 100), order_by=[users.c.username_key, users.c.id])
+    page = await paginate(database, select(users), PageRequest(50, 100), order_by=[users.c.username_key, users.c.id])
     page.total, page.rows
 
 `PreparedPage` does the same for lists that are requested often: one statement, or two for an empty page, compiled once.
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Column, ColumnElement, Row, Select, bindparam, func, select, true
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.engine import Connection
 
 from fieldgate.db.database import Database
 from fieldgate.db.prepared import PreparedQuery
@@ -25,17 +25,19 @@ class RowPage(NamedTuple):
 
 
 async def paginate(
-    connection: AsyncConnection, query: Select[Any], page: PageRequest, *, order_by: Sequence[ColumnElement[Any]]
+    database: Database, query: Select[Any], page: PageRequest, *, order_by: Sequence[ColumnElement[Any]]
 ) -> RowPage:
-    """Count the rows of a query and load one page of them.
+    """Count the rows of a query and load one page of them, in a read transaction of its own.
 
     `order_by` must end with the primary key or another unique column: with ties, a row could be on two pages or none.
-    Run this in a `Database.read_transaction`, so that both statements see the same data. The query must not be grouped
-    or distinct.
+    The query must not be grouped or distinct.
     """
-    total: int = (await connection.execute(_count_query(query))).scalar_one()
-    rows = await connection.execute(query.order_by(*order_by).limit(page.limit).offset(page.offset))
-    return RowPage(total, rows.all())
+    of_page = query.order_by(*order_by).limit(page.limit).offset(page.offset)
+
+    def load(connection: Connection) -> RowPage:
+        return RowPage(connection.execute(_count_query(query)).scalar_one(), connection.execute(of_page).all())
+
+    return await database.read(load)
 
 
 class PreparedPage:

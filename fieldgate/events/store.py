@@ -190,8 +190,7 @@ class EventStore:
         query = select(deleted.c.id, deleted.c.deleted_at).where(_visible_condition(scope), ~is_kept)
         if since is not None:
             query = query.where(deleted.c.deleted_at >= since)
-        async with self._database.read_transaction() as connection:
-            return await paginate(connection, query, page, order_by=[deleted.c.deleted_at, deleted.c.id])
+        return await paginate(self._database, query, page, order_by=[deleted.c.deleted_at, deleted.c.id])
 
 
 def _visible_condition(scope: ViewerScope, prefix: str = "") -> ColumnElement[bool]:

@@ -21,30 +21,24 @@ async def nine_rows(database: Database) -> Database:
 
 @pytest.mark.parametrize(("limit", "offset"), [(4, 0), (4, 4), (4, 8), (4, 9), (100, 0), (1, 10**12)])
 async def test_page_and_count(nine_rows: Database, limit: int, offset: int) -> None:
-    async with nine_rows.read_transaction() as connection:
-        page = await paginate(
-            connection, TEST_ROWS, PageRequest(limit, offset), order_by=[VERSION.desc(), TOPIC.desc()]
-        )
+    page = await paginate(nine_rows, TEST_ROWS, PageRequest(limit, offset), order_by=[VERSION.desc(), TOPIC.desc()])
     assert page.total == 9
     assert [tuple(row) for row in page.rows] == ROWS[::-1][offset : offset + limit]
 
 
 async def test_own_order_of_the_query_is_kept_first(nine_rows: Database) -> None:
-    async with nine_rows.read_transaction() as connection:
-        query = TEST_ROWS.order_by(VERSION.desc())
-        count, rows = await paginate(connection, query, PageRequest(2, 2), order_by=[TOPIC])
+    query = TEST_ROWS.order_by(VERSION.desc())
+    count, rows = await paginate(nine_rows, query, PageRequest(2, 2), order_by=[TOPIC])
     assert (count, [row.topic for row in rows]) == (9, ["test 8", "test 3"])
 
 
 async def test_query_without_a_condition(nine_rows: Database) -> None:
-    async with nine_rows.read_transaction() as connection:
-        page = await paginate(connection, select(TOPIC), PageRequest(1000, 0), order_by=[TOPIC])
+    page = await paginate(nine_rows, select(TOPIC), PageRequest(1000, 0), order_by=[TOPIC])
     assert page.total == len(page.rows) >= 9
 
 
 async def test_no_match(nine_rows: Database) -> None:
-    async with nine_rows.read_transaction() as connection:
-        page = await paginate(connection, TEST_ROWS.where(VERSION > 100), PageRequest(), order_by=[TOPIC])
+    page = await paginate(nine_rows, TEST_ROWS.where(VERSION > 100), PageRequest(), order_by=[TOPIC])
     assert page == (0, [])
 
 

@@ -25,8 +25,7 @@ class IdentityStore:
     async def find_user(self, issuer: str, subject: str) -> Row[Any] | None:
         """Return the user of an account at a provider, enabled or not."""
         query = select(users).join_from(identities, users).where(_is(issuer, subject))
-        async with self._database.read_transaction() as connection:
-            return (await connection.execute(query)).one_or_none()
+        return await self._database.first(query)
 
     async def record_login(self, issuer: str, subject: str) -> None:
         async with self._database.transaction() as connection:
@@ -46,9 +45,8 @@ class IdentityStore:
 
     async def list_of(self, user_id: int, page: PageRequest) -> RowPage:
         """Return a page of the accounts at providers that a user has, oldest first."""
-        async with self._database.read_transaction() as connection:
-            query = select(identities).where(identities.c.user_id == user_id)
-            return await paginate(connection, query, page, order_by=[identities.c.id])
+        query = select(identities).where(identities.c.user_id == user_id)
+        return await paginate(self._database, query, page, order_by=[identities.c.id])
 
     async def unlink(self, user: User, identity_id: int, settings: Settings) -> None:
         """Remove one and end the sessions through its provider. Raise `Conflict` if the user could not log in again."""

@@ -23,7 +23,7 @@ from fieldgate.assets.sharing.grant_parsing import user_not_found_message
 from fieldgate.assets.sharing.transfer import Transfer, move_assets
 from fieldgate.assets.store import TOPIC, AssetStore, lock_assets
 from fieldgate.assets.tables import assets, has_expired, invite_status, ownership_invites, ownership_transfers
-from fieldgate.db import Database, DataVersions, RowPage, in_values, new_uid, now, paginate
+from fieldgate.db import Database, DataVersions, in_values, new_uid, now, paginate
 from fieldgate.db.log import PROJECT, LogEntry, LogObject, LogUser, write_log
 from fieldgate.errors import Conflict, Forbidden, NotFound, ValidationError
 from fieldgate.i18n.messages import Message
@@ -68,20 +68,22 @@ class OwnershipInvites:
             query = query.where(invite_status() == status)
         if received is not None:
             query = query.where((ownership_invites.c.recipient_id == user.id) == received)
-        async with self._database.read_transaction() as connection:
-            found: RowPage = await paginate(connection, query, page, order_by=[ownership_invites.c.id.desc()])
-            return found.total, await _with_transfers(connection, found.rows)
+        found = await paginate(self._database, query, page, order_by=[ownership_invites.c.id.desc()])
+        return found.total, await self._with_transfers(found.rows)
 
     async def find(self, user: User, uid: str) -> Invite:
         """Return an invitation that the user sent or received; superusers find all. Raise `NotFound`."""
         query = _select_invites().where(ownership_invites.c.uid == uid)
         if not user.is_superuser:
             query = query.where(_is_party(user))
-        async with self._database.read_transaction() as connection:
-            found = await _with_transfers(connection, (await connection.execute(query)).all())
+        found = await self._database.all(query)
         if not found:
             raise NotFound(Message("There is no invitation {uid}.", uid=uid[:50]))
-        return found[0]
+        return (await self._with_transfers(found))[0]
+
+    async def _with_transfers(self, rows: Sequence[Row[Any]]) -> list[Invite]:
+        transfers = await self._database.all(_select_transfers([row.id for row in rows]))
+        return [Invite(row, [each for each in transfers if each.invite_id == row.id]) for row in rows]
 
     async def create(self, user: User, recipient_name: str, uids: Collection[str]) -> str:
         """Offer assets of a user to another one. Return the uid of the invitation. Raise `ValidationError`."""
@@ -247,11 +249,6 @@ def _select_transfers(invite_ids: Collection[int]) -> Select[Any]:
         .where(ownership_transfers.c.invite_id.in_(invite_ids))
         .order_by(ownership_transfers.c.id)
     )
-
-
-async def _with_transfers(connection: AsyncConnection, rows: Sequence[Row[Any]]) -> list[Invite]:
-    transfers = (await connection.execute(_select_transfers([row.id for row in rows]))).all()
-    return [Invite(row, [each for each in transfers if each.invite_id == row.id]) for row in rows]
 
 
 async def _find_recipient(connection: AsyncConnection, user: User, name: str) -> Row[Any]:

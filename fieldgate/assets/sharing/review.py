@@ -87,9 +87,8 @@ class ReviewStore:
         order = column.desc() if filters.ordering.startswith("-") else column.asc()
         # Without an end or a last use comes last, in both databases.
         total_order = [column.is_(None), order, rows.c.username_key, rows.c.asset_id, rows.c.permission]
-        async with self._database.read_transaction() as connection:
-            found = select(rows).where(*_conditions(filters, rows.c))
-            return await paginate(connection, found, page, order_by=[*total_order, rows.c.is_inherited, rows.c.user_id])
+        found = select(rows).where(*_conditions(filters, rows.c))
+        return await paginate(self._database, found, page, order_by=[*total_order, rows.c.is_inherited, rows.c.user_id])
 
 
 _ORDERS = {

@@ -18,8 +18,7 @@ class SuggestionStore:
     async def page(self, caller: User, page: PageRequest) -> RowPage:
         """Return teams by name, then people by username."""
         order = [teams.c.id.is_(None), teams.c.name_key, users.c.username_key, users.c.id]
-        async with self._database.read_transaction() as connection:
-            return await paginate(connection, _select_known(caller), page, order_by=order)
+        return await paginate(self._database, _select_known(caller), page, order_by=order)
 
 
 def _select_known(caller: User) -> Select[Any]:

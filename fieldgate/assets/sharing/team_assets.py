@@ -79,8 +79,7 @@ class TeamAssets:
 
     async def _uids(self, caller: User, team_id: int, page: PageRequest) -> tuple[int, Sequence[str]]:
         order = [assets.c.modified_at.desc(), assets.c.id]
-        async with self._database.read_transaction() as connection:
-            found = await paginate(connection, _select_assets(caller, team_id), page, order_by=order)
+        found = await paginate(self._database, _select_assets(caller, team_id), page, order_by=order)
         return found.total, [row.uid for row in found.rows]
 
 
