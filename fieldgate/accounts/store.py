@@ -27,6 +27,7 @@ from fieldgate.accounts.tables import (
 )
 from fieldgate.db import CommitCache, Database, DataVersions, PreparedQuery, RowPage, Timestamp, new_uid, now, paginate
 from fieldgate.db.log import LogEntry, LogUser, count_in_log, write_log
+from fieldgate.db.uid import ALPHABET
 from fieldgate.errors import NotFound, Unauthorized
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import NO_LIMITS, OPERATOR, AuthMethod, Caller, Scope, TokenLimits, User
@@ -534,7 +535,6 @@ def _delete_dead(user_id: int, timestamp: datetime) -> Delete:
     )
 
 
-ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"  # no characters that look alike
 TOKEN_PREFIX = "fgt_"  # noqa: S105  (lets secret scanners recognize our tokens)
 INVITATION_PREFIX = "fgi_"
 TOKEN_LENGTH = 40  # characters of 57 kinds: 233 bits

@@ -28,13 +28,13 @@ from fieldgate.permissions.submission_filters import Filter, Filters
 
 
 class SharingChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A requested change of assignments. `errors` are those found while parsing the request."""
+    """A requested change of assignments. `errors` are those found while parsing the request, if it can have several."""
 
     action: Action
     by: User
     uids: Sequence[str]
     grants: Sequence[Grant]
-    errors: ErrorCollector
+    errors: ErrorCollector = msgspec.field(default_factory=ErrorCollector)
     is_dry_run: bool
     replaces_all_users: bool = False  # users without a grant lose their permissions
     replaces_teams: bool = False  # teams without a grant, too

@@ -178,7 +178,6 @@ async def assignment_deletion(
             by=user,
             uids=[uid],
             grants=[Grant(found.user.reference, found.permission)],
-            errors=ErrorCollector(),
             is_dry_run=query.dry_run,
             allows_own=True,
         )
