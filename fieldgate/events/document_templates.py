@@ -60,13 +60,8 @@ SEVERITY_NAMES, APPEAL_TYPE_NAMES = LABELS[SEVERITY], LABELS[_APPEAL_TYPE]
 VISIBILITY_NAMES = LABELS[_VISIBILITY]  # who sees an event or a report
 
 # The six numbers of people affected; `recent_affected` is the position of one of them, from 1.
-AFFECTED_FIELDS = (
-    "num_affected",
-    "gov_num_affected",
-    "other_num_affected",
-    "num_potentially_affected",
-    "gov_num_potentially_affected",
-    "other_num_potentially_affected",
+AFFECTED_FIELDS = tuple(
+    source + name for name in ("num_affected", "num_potentially_affected") for source in ("", "gov_", "other_")
 )
 _FIGURE_FIELDS = tuple(
     name

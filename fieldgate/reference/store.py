@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Iterable
 
 import msgspec
-from sqlalchemy import Table, select, update
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db import Database, DataVersions, upsert
@@ -72,21 +72,17 @@ class ReferenceStore:
 
     # Writes, as part of a transaction of the caller.
 
-    async def upsert_countries(self, connection: AsyncConnection, rows: Iterable[Country]) -> int:
-        """Insert or update countries. Return how many changed."""
-        return await self._upsert(connection, countries, rows)
-
-    async def upsert_disaster_types(self, connection: AsyncConnection, rows: Iterable[DisasterType]) -> int:
-        """Insert or update disaster types. Return how many changed."""
-        return await self._upsert(connection, disaster_types, rows)
-
     async def list_only(self, connection: AsyncConnection, ids: Collection[int]) -> None:
         """Take countries out of the list that have other ids. They are still found by id."""
         others = countries.c.is_listed & countries.c.id.not_in(ids)
         if (await connection.execute(update(countries).where(others).values(is_listed=False))).rowcount:
             await self._data_versions.bump(connection, TOPIC)
 
-    async def _upsert(self, connection: AsyncConnection, table: Table, rows: Iterable[msgspec.Struct]) -> int:
+    async def upsert(
+        self, connection: AsyncConnection, kind: type[Country | DisasterType], rows: Iterable[msgspec.Struct]
+    ) -> int:
+        """Insert or update countries or disaster types. Return how many changed."""
+        table = countries if kind is Country else disaster_types
         held = {row["id"]: dict(row) for row in (await connection.execute(select(table))).mappings()}
         given = {values["id"]: values for values in map(msgspec.structs.asdict, rows)}
         changed = [values for number, values in given.items() if held.get(number) != values]

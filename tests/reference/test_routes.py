@@ -64,7 +64,7 @@ async def test_national_societies(start: StartService) -> None:
     async with start() as service:
         store = ReferenceStore(service.database, service.data_versions)
         async with service.database.transaction() as connection:
-            await store.upsert_countries(connection, countries)
+            await store.upsert(connection, Country, countries)
         societies = await _ids(service, COUNTRY, "is_nationalsociety=true")
         others = await _ids(service, COUNTRY, "is_nationalsociety=false")
         everything = await _ids(service, COUNTRY, "")

@@ -18,10 +18,8 @@ def store(database: Database) -> ReferenceStore:
 
 
 async def _put(database: Database, store: ReferenceStore, *rows: Any) -> int:
-    put = store.upsert_countries if isinstance(rows[0], Country) else store.upsert_disaster_types
     async with database.transaction() as connection:
-        changed: int = await put(connection, rows)
-        return changed
+        return await store.upsert(connection, type(rows[0]), rows)
 
 
 async def test_migration_inserts_countries(store: ReferenceStore) -> None:

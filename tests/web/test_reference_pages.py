@@ -32,7 +32,7 @@ async def service(start: StartService) -> AsyncIterator[Service]:
             },
         )  # fmt: skip
         async with running.database.transaction() as connection:
-            await store.upsert_countries(connection, [country])
+            await store.upsert(connection, Country, [country])
         await EventStore(running.database, running.data_versions).upsert(
             [
                 make_event(1),

@@ -111,8 +111,8 @@ class ReferenceSync:
             return 0, 0
         async with self._database.transaction() as connection:
             return (
-                await self._store.upsert_countries(connection, new_countries),
-                await self._store.upsert_disaster_types(connection, new_types),
+                await self._store.upsert(connection, Country, new_countries),
+                await self._store.upsert(connection, DisasterType, new_types),
             )
 
 

@@ -5,6 +5,8 @@ from itertools import pairwise
 
 import msgspec
 
+from fieldgate.permissions.catalogue import implied
+
 COLUMN_WIDTH, COLUMN_GAP = 168.0, 56.0
 BOX_HEIGHT = 44.0
 WIDTH, HEIGHT = 4 * COLUMN_WIDTH + 3 * COLUMN_GAP, 284.0
@@ -25,20 +27,11 @@ PLACES = {
     "view_asset": (3, 120.0),
 }
 # Direct needs only: what follows from two arrows has none of its own.
-ARROWS = (
-    ("change_asset", "view_asset"),
-    ("change_submissions", "add_submissions"),
-    ("change_submissions", "view_submissions"),
-    ("delete_submissions", "view_submissions"),
-    ("discover_asset", "view_asset"),
-    ("manage_asset", "change_asset"),
-    ("manage_asset", "change_submissions"),
-    ("manage_asset", "delete_submissions"),
-    ("manage_asset", "discover_asset"),
-    ("manage_asset", "validate_submissions"),
-    ("partial_submissions", "view_asset"),
-    ("validate_submissions", "view_submissions"),
-    ("view_submissions", "view_asset"),
+ARROWS = tuple(
+    (source, target)
+    for source in sorted(PLACES)
+    for target in sorted(implied(source))
+    if not any(target in implied(each) for each in implied(source))
 )
 # Where an arrow passes the column between its boxes.
 PASSAGES = {("change_asset", "view_asset"): 42.0, ("discover_asset", "view_asset"): 182.0}
