@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
@@ -37,6 +37,7 @@ from tests.conftest import FAST_HASHER, PASSWORD, Service, run_service
 from tests.events.event_service import make_event
 from tests.imports.workbooks import xlsx
 
+T = TypeVar("T")
 TEAMS = "/api/v2/teams/"
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "permission-matrix.md"
 CALLERS = (
@@ -98,7 +99,7 @@ class MatrixContext:
         self.world = PermissionWorld(service)
         self.callers: dict[str, WorldUser] = {"anonymous": PUBLIC_USER}
         self._shared_assets: dict[str, WorldAsset] = {}
-        self._unused_assets: dict[str, WorldAsset] = {}
+        self._unused: dict[str, Any] = {}
         self._owned_accounts = 0
 
     async def set_up(self) -> None:
@@ -131,15 +132,20 @@ class MatrixContext:
         self._owned_accounts += 1
         return self._account_owner
 
+    async def on_unused(
+        self, name: str, create: Callable[[], Awaitable[T]], call: Callable[[T], Awaitable[httpx.Response]]
+    ) -> httpx.Response:
+        """Call an operation on an object that no earlier call changed. A refusal or a GET left it as it was."""
+        unused = self._unused.pop(name) if name in self._unused else await create()
+        response = await call(unused)
+        if response.is_client_error or response.request.method == "GET":
+            self._unused[name] = unused
+        return response
+
     async def on_unused_asset(
         self, kind: str, call: Callable[[WorldAsset], Awaitable[httpx.Response]]
     ) -> httpx.Response:
-        """Call an operation on an asset that no earlier call changed. One that was refused left it as it was."""
-        asset = self._unused_assets.pop(kind, None) or await self.create_asset(kind)
-        response = await call(asset)
-        if response.is_client_error:
-            self._unused_assets[kind] = asset
-        return response
+        return await self.on_unused(kind, lambda: self.create_asset(kind), call)
 
     def shared_asset(self, kind: str) -> WorldAsset:
         """Return an asset that no call changes."""
@@ -200,7 +206,7 @@ def get(path: str) -> Call:
 
 
 def on_new_asset(kind: str, method: str, path: str = "", **options: Any) -> Call:
-    """Call an operation on an asset created for this call."""
+    """Call an operation on an asset that no call changed."""
 
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
         return await context.on_unused_asset(
@@ -251,19 +257,25 @@ def post_import_into(kind: str) -> Call:
 
 def on_import(suffix: str = "", method: str = "GET", **options: Any) -> Call:
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
-        request = ImportRequest(file=UploadedFile("household.xlsx", xlsx()))
-        store = ImportStore(context.service.database, context.service.data_versions)
-        uid = await store.create(context.owner.id, parse_upload(request, 2**20), None)
-        message = {"text": "x", "values": {}}
-        problem = {"sheet": "survey", "row": 2, "column": "type", "code": "unknown_type", "message": message}
-        messages = {"updated": [], "error": message, "error_type": "form_exists", "problems": [problem]}
-        async with context.service.database.transaction() as connection:
-            await connection.execute(
-                imports.update().where(imports.c.uid == uid).values(status="error", messages=messages)
-            )
-        return await context.request(caller, method, f"/api/v2/imports/{uid}/{suffix}", **options)
+        async def request(uid: str) -> httpx.Response:
+            return await context.request(caller, method, f"/api/v2/imports/{uid}/{suffix}", **options)
+
+        return await context.on_unused("import", lambda: _create_import(context), request)
 
     return call
+
+
+async def _create_import(context: MatrixContext) -> str:
+    """Create an import of the owner that ended with a problem and a question."""
+    request = ImportRequest(file=UploadedFile("household.xlsx", xlsx()))
+    store = ImportStore(context.service.database, context.service.data_versions)
+    uid = await store.create(context.owner.id, parse_upload(request, 2**20), None)
+    message = {"text": "x", "values": {}}
+    problem = {"sheet": "survey", "row": 2, "column": "type", "code": "unknown_type", "message": message}
+    messages = {"updated": [], "error": message, "error_type": "form_exists", "problems": [problem]}
+    async with context.service.database.transaction() as connection:
+        await connection.execute(imports.update().where(imports.c.uid == uid).values(status="error", messages=messages))
+    return uid
 
 
 async def _create_asset(context: MatrixContext, caller: str, **fields: str) -> httpx.Response:
@@ -285,37 +297,56 @@ async def _create_in_collection(context: MatrixContext, caller: str) -> httpx.Re
 
 def restore_version(kind: str) -> Call:
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
-        asset = await context.create_asset(kind)
-        first = await context.version_url(asset)
-        await context.add_version(asset)
-        return await context.request(caller, "POST", f"{first}restore/")
+        async def create() -> str:
+            asset = await context.create_asset(kind)
+            first = await context.version_url(asset)
+            await context.add_version(asset)
+            return first
+
+        return await context.on_unused(
+            f"older version of {kind}", create, lambda url: context.request(caller, "POST", f"{url}restore/")
+        )
 
     return call
 
 
 def on_deployed_asset(kind: str, method: str, path: str, *, in_bulk: bool = False, **options: Any) -> Call:
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
-        asset = await context.create_asset(kind)
-        await context.request("owner", "POST", f"{asset.path}deployment/", json={"active": True})
-        if in_bulk:
-            options["json"] = {"payload": {"action": "archive", "asset_uids": [asset.uid]}}
-        return await context.request(caller, method, path if in_bulk else asset.path + path, **options)
+        async def create() -> WorldAsset:
+            asset = await context.create_asset(kind)
+            await context.request("owner", "POST", f"{asset.path}deployment/", json={"active": True})
+            return asset
+
+        async def request(asset: WorldAsset) -> httpx.Response:
+            if in_bulk:
+                options["json"] = {"payload": {"action": "archive", "asset_uids": [asset.uid]}}
+            return await context.request(caller, method, path if in_bulk else asset.path + path, **options)
+
+        return await context.on_unused(f"deployed {kind}", create, request)
 
     return call
 
 
 def on_deleted_asset(kind: str) -> Call:
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
-        asset = await context.create_asset(kind)
-        await context.request("owner", "DELETE", asset.path)
-        return await context.request(caller, "POST", f"{asset.path}undelete/")
+        async def create() -> WorldAsset:
+            asset = await context.create_asset(kind)
+            await context.request("owner", "DELETE", asset.path)
+            return asset
+
+        return await context.on_unused(
+            f"deleted {kind}", create, lambda asset: context.request(caller, "POST", f"{asset.path}undelete/")
+        )
 
     return call
 
 
 async def _delete_in_bulk(context: MatrixContext, caller: str) -> httpx.Response:
-    payload = {"action": "delete", "asset_uids": [(await context.create_asset(PRIVATE)).uid]}
-    return await context.request(caller, "POST", "/api/v2/assets/bulk/", json={"payload": payload})
+    async def request(asset: WorldAsset) -> httpx.Response:
+        payload = {"action": "delete", "asset_uids": [asset.uid]}
+        return await context.request(caller, "POST", "/api/v2/assets/bulk/", json={"payload": payload})
+
+    return await context.on_unused_asset(PRIVATE, request)
 
 
 async def _token_deletion(context: MatrixContext, caller: str) -> httpx.Response:
@@ -355,27 +386,35 @@ async def _user_creation_with_token(context: MatrixContext, caller: str) -> http
 
 
 def on_new_user(method: str, path: str = "", *, has_password: bool = False, **options: Any) -> Call:
-    """Call an operation on a user created for this call."""
+    """Call an operation on a user that no call changed."""
 
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
-        username, _ = await context.service.create_user()
-        send = context.request_with_password if has_password else context.request
-        return await send(caller, method, f"/api/v2/users/{username}/{path}", **options)
+        async def request(user: tuple[str, int]) -> httpx.Response:
+            send = context.request_with_password if has_password else context.request
+            return await send(caller, method, f"/api/v2/users/{user[0]}/{path}", **options)
+
+        return await context.on_unused("user", context.service.create_user, request)
 
     return call
 
 
 def on_service_account(method: str, path: str = "", **options: Any) -> dict[str, Call]:
-    """Call an operation on a service account of a team, created for this call. `{token}` is the id of a token of it."""
+    """Call an operation on a service account of a team that no call changed. `{token}` is the id of a token of it."""
 
     def by(*, has_password: bool) -> Call:
         async def call(context: MatrixContext, caller: str) -> httpx.Response:
-            store, name = context.service.store, f"bot_{secrets.token_hex(4)}"
-            owner = await context.find_team_for_accounts()
-            bot_id = await store.create_user(NewUser(username=name, owner_id=owner.id))
-            token_id = (await store.create_token(bot_id, IssuedBy.HTTP, None)).id
-            send = context.request_with_password if has_password else context.request
-            return await send(caller, method, f"{SERVICE_ACCOUNTS}{name}/{path.format(token=token_id)}", **options)
+            async def create() -> tuple[str, int]:
+                store, name = context.service.store, f"bot_{secrets.token_hex(4)}"
+                owner = await context.find_team_for_accounts()
+                bot_id = await store.create_user(NewUser(username=name, owner_id=owner.id))
+                return name, (await store.create_token(bot_id, IssuedBy.HTTP, None)).id
+
+            async def request(account: tuple[str, int]) -> httpx.Response:
+                name, token_id = account
+                send = context.request_with_password if has_password else context.request
+                return await send(caller, method, f"{SERVICE_ACCOUNTS}{name}/{path.format(token=token_id)}", **options)
+
+            return await context.on_unused("service account", create, request)
 
         return call
 
@@ -403,13 +442,19 @@ async def _me_deletion(context: MatrixContext, caller: str) -> httpx.Response:
 
 
 def on_team(method: str, path: str = "", **options: Any) -> Call:
-    """Call an operation on a team created for this call. `{other}` is one more member, `{caller}` the caller."""
+    """Call an operation on a team that no call changed. `{other}` is one more member, `{caller}` the caller."""
 
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
-        other = await context.world.create_user()
-        team = await context.create_team(other)
-        rest = path.format(other=other.username, caller=context.callers[caller].username)
-        return await context.request(caller, method, f"{TEAMS}{team.uid}/{rest}", **options)
+        async def create() -> tuple[WorldUser, WorldUser]:
+            other = await context.world.create_user()
+            return await context.create_team(other), other
+
+        async def request(created: tuple[WorldUser, WorldUser]) -> httpx.Response:
+            team, other = created
+            rest = path.format(other=other.username, caller=context.callers[caller].username)
+            return await context.request(caller, method, f"{TEAMS}{team.uid}/{rest}", **options)
+
+        return await context.on_unused("team", create, request)
 
     return call
 
@@ -427,24 +472,35 @@ INVITES = "/api/v2/project-ownership/invites/"
 
 
 async def _invite_creation(context: MatrixContext, caller: str) -> httpx.Response:
-    body = {"recipient": context.callers["viewer"].username, "assets": [(await context.create_asset(PRIVATE)).uid]}
-    return await context.request(caller, "POST", INVITES, json=body)
+    async def request(asset: WorldAsset) -> httpx.Response:
+        body = {"recipient": context.callers["viewer"].username, "assets": [asset.uid]}
+        return await context.request(caller, "POST", INVITES, json=body)
+
+    return await context.on_unused_asset(PRIVATE, request)
 
 
 def on_invite(method: str, path: str = "", **options: Any) -> Call:
     """Call an operation on an invitation of the owner to the viewer. `{transfer}` is its first transfer."""
 
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
-        invite = (await _invite_creation(context, "owner")).json()
-        url = invite["transfers"][0]["url"] if path == "{transfer}" else invite["url"] + path
-        return await context.request(caller, method, url, **options)
+        async def create() -> Any:
+            return (await _invite_creation(context, "owner")).json()
+
+        async def request(invite: Any) -> httpx.Response:
+            url = invite["transfers"][0]["url"] if path == "{transfer}" else invite["url"] + path
+            return await context.request(caller, method, url, **options)
+
+        return await context.on_unused("invite", create, request)
 
     return call
 
 
 async def _user_transfer(context: MatrixContext, caller: str) -> httpx.Response:
-    (source, _), (target, _) = await context.service.create_user(), await context.service.create_user()
-    return await context.request(caller, "POST", f"/api/v2/users/{source}/transfer/", json={"to": target})
+    async def request(source: tuple[str, int]) -> httpx.Response:
+        body = {"to": context.owner.username}
+        return await context.request(caller, "POST", f"/api/v2/users/{source[0]}/transfer/", json=body)
+
+    return await context.on_unused("user", context.service.create_user, request)
 
 
 async def _user_token_deletion(context: MatrixContext, caller: str) -> httpx.Response:
@@ -524,8 +580,12 @@ def clone(kind: str) -> Call:
         own = await context.world.create_asset(
             context.callers[caller] if caller != "anonymous" else context.owner, "survey"
         )
-        path = f"{(await context.create_asset(kind)).path}{SHARING}clone/"
-        return await context.request(caller, "PATCH", path, json={"clone_from": own.uid})
+
+        async def request(asset: WorldAsset) -> httpx.Response:
+            path = f"{asset.path}{SHARING}clone/"
+            return await context.request(caller, "PATCH", path, json={"clone_from": own.uid})
+
+        return await context.on_unused_asset(kind, request)
 
     return call
 
