@@ -131,7 +131,7 @@ class DemoSite:
 @contextmanager
 def serve_demo_site(data: Path, texts: DemoTexts | None = None) -> Iterator[DemoSite]:
     """Serve demo events, with everything that pages show. Everything is made by the users themselves."""
-    with ServerProcess(data, "--demo") as process:
+    with ServerProcess(data, "--demo", "--import-workers", "1") as process:
         site = DemoSite(process, texts or DemoTexts())
         for role in (SUPERUSER, USER, COLLEAGUE):
             create = site.create_superuser if role == SUPERUSER else site.create_user

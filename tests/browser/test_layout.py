@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
 from fieldgate.i18n.languages import Language
 from tests.browser.chromium import DESKTOP, PHONE, ZOOMED, Visitor
-from tests.browser.demo_site import USER, DemoSite
+from tests.browser.demo_site import ANONYMOUS, EVENT_PATH, USER, DemoSite
 from tests.browser.page_inspection import PageVisitor
-from tests.browser.page_inventory import PAGES
+from tests.browser.page_inventory import PAGES, PageEntry
 
 PHONE_HEIGHT = 844
 A4_WIDTH = 700  # CSS pixels, without the margins
@@ -144,3 +145,59 @@ def test_choices_are_on_the_side_of_their_question(open_page: Callable[[Visitor]
     choices = page.locator("ul.choices:has-text('ماء')").first
     assert choices.evaluate("list => getComputedStyle(list).direction") == "rtl"
     assert choices.locator("li").first.evaluate("item => getComputedStyle(item).direction") == "rtl"
+
+
+def test_swagger_ui_writes_when_logged_in(open_page: Callable[[Visitor], Page]) -> None:
+    page = open_page(Visitor(USER))
+    page.goto("/api-docs/swagger-ui/")
+    page.locator("[id$=asset_creation] .opblock-summary-control").click()
+    operation = page.locator("[id$=asset_creation]")
+    operation.locator("textarea").fill('{"name": "From the documentation", "asset_type": "empty"}')
+    operation.locator(".execute").click()
+    expect(operation.locator(".live-responses-table tbody .response-col_status").first).to_contain_text("201")
+
+
+def test_menu_closes_by_a_click_elsewhere(open_page: Callable[[Visitor], Page]) -> None:
+    """It would cover the button below it."""
+    page = open_page(Visitor(USER))
+    page.goto(EVENT_PATH)
+    menus = page.locator("details.picks")
+    menus.first.locator("summary").click()
+    menus.first.locator("input").first.check()
+    expect(menus.first.locator("ul")).to_be_visible()
+    menus.nth(1).locator("summary").click()
+    expect(menus.first.locator("ul")).to_be_hidden()
+    page.locator("h1").click()
+    expect(page.locator("details.picks[open]")).to_have_count(0)
+
+
+KILOBYTE = 1_000
+MAP_AND_DATA_TABLES = ".map, .map *, .chart-data, .chart-data *"
+EVENTS = PageEntry("events", "/api/v2/event/?limit=50")
+LARGE_FORM = PageEntry("form-large", "{large_form}", USER)
+
+
+def test_event_list_is_small(site: DemoSite, page_visitor: PageVisitor) -> None:
+    for language in Language:
+        assert _compressed_size(site, EVENTS, ANONYMOUS, language) < 40 * KILOBYTE
+    page = page_visitor.open(EVENTS, Language.ENGLISH)
+    assert page.page.get_by_role("row").count() > 50
+    assert page.call("nodeCount", MAP_AND_DATA_TABLES) <= 1_500
+
+
+def test_large_form_is_paged(site: DemoSite, page_visitor: PageVisitor) -> None:
+    page = page_visitor.open(LARGE_FORM, Language.ENGLISH)
+    assert page.call("nodeCount", "") <= 3_000
+    assert _compressed_size(site, LARGE_FORM, USER, Language.ENGLISH) < 40 * KILOBYTE
+
+
+def _compressed_size(site: DemoSite, entry: PageEntry, role: str, language: Language) -> int:
+    headers = {"Accept": "text/html", "Accept-Language": language.value, "Accept-Encoding": "br"}
+    cookies = {cookie["name"]: cookie["value"] for cookie in site.cookies(role)}
+    with (
+        httpx.Client(base_url=site.base_url, headers=headers, cookies=cookies) as client,
+        client.stream("GET", entry.url(site)) as answer,
+    ):
+        assert answer.status_code == 200
+        assert answer.headers["Content-Encoding"] == "br"
+        return sum(map(len, answer.iter_raw()))

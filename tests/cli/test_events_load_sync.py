@@ -2,7 +2,9 @@
 
 import gzip
 import os
+import re
 import signal
+import socket
 import sqlite3
 import subprocess
 import time
@@ -12,8 +14,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from sqlalchemy import select
 
+from fieldgate.cli.output import PROGRESS_SECONDS_VARIABLE
 from fieldgate.db import Database, DataVersions
+from fieldgate.db.log import log
 from fieldgate.db.schema import upgrade
 from fieldgate.events.model import Event
 from fieldgate.events.store import EventStore
@@ -257,3 +262,74 @@ async def test_sync_errors(tmp_path: Path) -> None:
     await fill_database(tmp_path, [make_event(1)], is_demo=True)
     demo = run_command("events", "sync", "http://127.0.0.1:9", data=tmp_path)
     assert demo.stderr == "Error: This database has demo events. Delete them with --replace-demo.\n"
+
+
+async def test_demo_events_are_created_and_replaced(database: Database, database_url: str, tmp_path: Path) -> None:
+    environment = {"FIELDGATE_DATABASE_URL": database_url}
+    done = run_command("events", "demo", "2100", data=tmp_path, environment=environment)
+    assert re.fullmatch(r"created 2100 demo events in \d+\.\d s\n", done.stdout), done.stderr
+    store = EventStore(database, DataVersions(database))
+    assert (await store.has_demo(), await store.has_real()) == (True, False)
+    last = await stored_event(store, 2100)
+
+    again = run_command("events", "demo", "3", data=tmp_path, environment=environment)
+    assert again.returncode == 1
+    assert again.stderr == "Error: This database already has demo events. Replace them with --replace.\n"
+    assert await stored_event(store, 2100) == last
+
+    done = run_command("events", "demo", "3", "--replace", "--seed", "5", data=tmp_path, environment=environment)
+    assert done.stdout.startswith("created 3 demo events in ")
+    assert len((await store.load_index())[1]) == 3
+    assert await stored_event(store, 4) is None
+    async with database.read_transaction() as connection:
+        entries = await connection.execute(select(log.c.action, log.c.credential, log.c.details).order_by(log.c.id))
+        assert entries.all() == [("demo", "command", {"created": 2100}), ("demo", "command", {"created": 3})]
+
+
+async def test_demo_events_are_refused_beside_real_events(
+    database: Database, database_url: str, tmp_path: Path
+) -> None:
+    environment = {"FIELDGATE_DATABASE_URL": database_url}
+    run_command("events", "demo", "1", data=tmp_path, environment=environment)
+    store = EventStore(database, DataVersions(database))
+    event = await stored_event(store, 1)
+    assert event is not None
+    await store.delete_demo()
+    await store.upsert([event])
+    for options in ((), ("--replace",)):
+        done = run_command("events", "demo", "3", *options, data=tmp_path, environment=environment)
+        assert done.returncode == 1
+        assert (
+            done.stderr == "Error: This database has real events. Choose another folder for demo events: --data DIR\n"
+        )
+    assert (await store.has_demo(), await store.has_real()) == (False, True)
+
+
+OFTEN = {PROGRESS_SECONDS_VARIABLE: "0.01"}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    assert run_command("migrate", data=tmp_path).returncode == 0
+    return tmp_path
+
+
+def test_demo_prints_lines(data: Path) -> None:
+    done = run_command("events", "demo", "4500", data=data, environment=OFTEN)
+    lines = done.stderr.splitlines()
+    assert all(re.fullmatch(r"\d+ s: \d+ of 4500 events", line) for line in lines), done.stderr
+    counts = [int(line.split()[2]) for line in lines]
+    assert counts == sorted(counts)
+    assert {0, 2000, 4000} <= set(counts), "between transactions"
+    assert done.stdout.startswith("created 4500 demo events")
+
+
+def test_sync_with_a_server_that_does_not_answer(data: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        base_url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        command: list[str | Path] = [FIELDGATE_COMMAND, "events", "sync", base_url, "--data", data]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **OFTEN}) as process:
+            assert process.stderr is not None
+            line = next((line for line in process.stderr if "waiting" in line), "")
+            process.kill()
+    assert re.fullmatch(rf"\d+ s: 0 events, waiting for {base_url}\n", line)

@@ -1,11 +1,16 @@
 """A mistyped `--data` or URL is an error and creates nothing; commands that begin a database say so."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import make_url, text
 
+from fieldgate.cli.common import COMMAND_BUSY_TIMEOUT_MS, open_database
+from fieldgate.db import Database
+from fieldgate.db.database import BUSY_TIMEOUT_MS
 from fieldgate.db.schema import REQUIRED_REVISION
+from fieldgate.settings import Settings
 from tests.conftest import PASSWORD
 from tests.processes import free_port, run_command
 
@@ -98,3 +103,53 @@ def test_another_database_is_refused_until_it_is_accepted(tmp_path: Path) -> Non
     accepted = run_command("migrate", "--new", data=tmp_path / "a")
     assert (accepted.returncode, accepted.stdout) == (0, f"schema {REQUIRED_REVISION} (nothing to do)\n")
     assert run_command("user", "list", data=tmp_path / "a").returncode == 0
+
+
+async def timeouts(database: Database) -> list[int]:
+    """What the connections of a database wait for: its transactions, group commits and reads."""
+    query = text("PRAGMA busy_timeout")
+    async with database.transaction() as connection:
+        of_transaction = (await connection.execute(query)).scalar_one()
+    of_write = await database.write(lambda connection: connection.execute(query).scalar_one())
+    return [of_transaction, of_write, database.sqlite_reader().execute("PRAGMA busy_timeout").fetchone()[0]]
+
+
+async def test_commands_wait_longer_than_the_service(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path)
+    async with open_database(settings, creates=True) as database:
+        assert await timeouts(database) == [COMMAND_BUSY_TIMEOUT_MS] * 3
+    of_service = Database(settings.database)
+    assert await timeouts(of_service) == [BUSY_TIMEOUT_MS] * 3
+    await of_service.close()
+    assert COMMAND_BUSY_TIMEOUT_MS > BUSY_TIMEOUT_MS
+
+
+COMMANDS = [
+    ("serve",),
+    ("worker",),
+    ("migrate",),
+    ("user", "list"),
+]
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+async def test_other_schema_is_a_message(database_url: str, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    database = Database(database_url)
+    async with database.transaction() as connection:
+        await connection.execute(text("UPDATE alembic_version SET version_num = '0018'"))
+    await database.close()
+    environment = {"FIELDGATE_DATABASE_URL": database_url, "FIELDGATE_PORT": str(free_port())}
+    done = await asyncio.to_thread(run_command, *arguments, data=tmp_path, environment=environment)
+    assert (done.returncode, done.stdout) == (1, "")
+    expected = f"Error: The database has schema 0018, and this release needs {REQUIRED_REVISION}. "
+    assert done.stderr.startswith(expected)
+    assert "start with a new data folder" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_bad_url_is_a_message_without_the_password(tmp_path: Path) -> None:
+    url = "postgresql://u:se/cret@h/db"
+    done = run_command("user", "list", data=tmp_path, environment={"FIELDGATE_DATABASE_URL": url})
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("Error: FIELDGATE_DATABASE_URL: a port is not a number")
+    assert "cret" not in done.stderr

@@ -30,7 +30,7 @@ LIST = "/api/v2/permissions/"
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> object:
     """Two processes, with the demo user."""
-    with ServerProcess(tmp_path_factory.mktemp("served"), "--demo", "--workers", "2") as served:
+    with ServerProcess(tmp_path_factory.mktemp("served"), "--demo", "--workers", "2", "--no-worker") as served:
         yield served
 
 
@@ -90,15 +90,14 @@ def test_log_is_json_without_secrets(served: ServerProcess) -> None:
     assert not [secret for secret in secrets if secret in served.log]
 
 
-@pytest.mark.parametrize(("options", "count"), [((), 2), (("--import-workers", "1"), 1), (("--no-worker",), 0)])
-def test_number_of_import_workers(tmp_path: Path, options: tuple[str, ...], count: int) -> None:
+@pytest.mark.parametrize(
+    ("options", "count", "quick"),
+    [((), 2, 1), (("--import-workers", "1"), 1, 0), (("--no-worker",), 0, 0)],
+)
+def test_one_of_several_import_workers_is_quick(
+    tmp_path: Path, options: tuple[str, ...], count: int, quick: int
+) -> None:
     with ServerProcess(tmp_path, *options) as server:
-        assert [_is_import_worker(pid) for pid in children(server.process.pid)].count(True) == count
-
-
-@pytest.mark.parametrize(("count", "quick"), [(1, 0), (2, 1), (3, 1)])
-def test_one_of_several_import_workers_is_quick(tmp_path: Path, count: int, quick: int) -> None:
-    with ServerProcess(tmp_path, "--import-workers", str(count)) as server:
         commands = [Path(f"/proc/{pid}/cmdline").read_text().split("\0") for pid in children(server.process.pid)]
         workers = [command for command in commands if "worker" in command]
         assert (len(workers), [("--quick" in command) for command in workers].count(True)) == (count, quick)
@@ -121,7 +120,10 @@ def test_other_addresses_need_a_proxy(tmp_path: Path, served: ServerProcess) -> 
 def test_second_demo_start_has_new_secrets_and_the_same_events(tmp_path: Path) -> None:
     tokens, counts = [], []
     for _ in range(2):
-        with ServerProcess(tmp_path, "--demo", "--host", "localhost") as served, served.client() as client:
+        with (
+            ServerProcess(tmp_path, "--demo", "--no-worker", "--host", "localhost") as served,
+            served.client() as client,
+        ):
             assert f"listening on http://localhost:{served.port}" in served.output
             tokens.append(served.printed_value("token"))
             statuses = [client.get(LIST, headers={"Authorization": f"Token {each}"}).status_code for each in tokens]
@@ -174,7 +176,7 @@ def _half_sent(port: int, body: bytes) -> socket.socket:
 
 
 def test_shutdown_finishes_accepted_requests(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path, "--demo") as served:
+    with ServerProcess(tmp_path, "--demo", "--no-worker") as served:
         body = json.dumps({"username": "demo", "password": served.printed_value("password")}).encode()
         connections = [_half_sent(served.port, body) for _ in range(5)]
         served.process.send_signal(signal.SIGTERM)
@@ -254,7 +256,10 @@ def test_serve_on_postgresql(tmp_path: Path, empty_database_url: str, database_k
         refused = run_command("serve", data=tmp_path, environment=environment)
         assert "Run: fieldgate migrate" in refused.stderr
         run_command("migrate", data=tmp_path, environment=environment)
-    with ServerProcess(tmp_path, "--demo", environment=environment) as served, served.client() as client:
+    with (
+        ServerProcess(tmp_path, "--demo", "--no-worker", environment=environment) as served,
+        served.client() as client,
+    ):
         headers = {"Authorization": f"Token {served.printed_value('token')}"}
         assert client.get(LIST, headers=headers).status_code == 200
         assert client.get("/readyz").json()["status"] == "ready"
@@ -276,3 +281,37 @@ def test_import_worker_is_restarted_when_killed(tmp_path: Path) -> None:
         os.kill(worker, signal.SIGKILL)
         assert finished("second") == "complete"
         assert client.get("/api/v2/assets/").json()["count"] == 2
+
+
+def start_worker(data: Path, database_url: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [FIELDGATE_COMMAND, "worker", "--data", data],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "FIELDGATE_DATABASE_URL": database_url, **(environment or {})},
+    )
+
+
+def test_worker_reports_when_it_is_ready(tmp_path: Path, database_url: str) -> None:
+    with start_worker(tmp_path, database_url) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready for imports\n"
+        commands = [Path(f"/proc/{pid}/cmdline").read_text() for pid in children(process.pid)]
+        assert any("multiprocessing.forkserver" in each for each in commands), commands
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIMEOUT_SECONDS) == 0
+
+
+def test_worker_on_a_database_without_tables(tmp_path: Path, empty_database_url: str, database_kind: str) -> None:
+    with start_worker(tmp_path, empty_database_url) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        if database_kind == "sqlite":
+            assert process.stderr.readline() == f"Creating a new database: {tmp_path / 'fieldgate.db'}\n"
+            assert process.stdout.readline() == "ready for imports\n"
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(TIMEOUT_SECONDS) == 0
+        else:
+            assert " has no tables of Fieldgate." in process.stderr.read()
+            assert process.wait(TIMEOUT_SECONDS) == 1

@@ -1,18 +1,24 @@
 """Transactions, prepared queries and URLs, on SQLite and PostgreSQL."""
 
 import asyncio
+import json
 import os
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import bindparam, func, select, text
+from sqlalchemy import Column, Integer, MetaData, Table, bindparam, cast, func, select, text
+from sqlalchemy.types import JSON, Text
 
 from fieldgate.db import Database, PreparedQuery, Timestamp
+from fieldgate.db.json_text import decode_json, encode_json
+from fieldgate.db.postgres_url import PostgresURL
 from fieldgate.db.tables import topic_versions
+from tests.processes import free_port
 
 INSERT = text("INSERT INTO changes (topic, version) VALUES (:topic, :version)")
 
@@ -136,3 +142,72 @@ async def test_no_connection_is_lost_if_its_task_is_cancelled(tmp_path: Path) ->
         opened = list(database._opened)
         await database.close()
         assert all(connection._connection is None for connection in opened)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("postgresql://u:se/cret@h/db", "percent-encoded"),
+        ("postgresql://u:sec%ret@h/db", "percent-encoded"),
+        ("postgresql://u:secret@h:x/db", "port"),
+        ("postgresql://u:sec#ret@h/db", "percent-encoded"),
+        ("postgresql://u:secret@h/", "name of a database"),
+        ("postgresql://u:secret@h/db?secret", "name=value"),
+        ("mysql://u:secret@h/db", "postgresql://… is needed"),
+    ],
+)
+def test_error_says_what_is_wrong_and_hides_the_password(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        Database(text)
+    assert "secret" not in str(caught.value)
+    assert "se/cret" not in str(caught.value)
+
+
+def test_address_for_messages_has_no_password() -> None:
+    database = Database("postgresql://u:p%40ss@h1:1,[::1]:5433/db?password=p%40ss&target_session_attrs=read-write")
+    assert database.address == "postgresql://u:***@h1:1,[::1]:5433/db"
+    assert "p%40ss" in database.postgres_url.text
+
+
+def test_url_for_commands_has_no_secrets() -> None:
+    url = PostgresURL.parse("postgres://u:p%40ss@h1,h2/db?sslpassword=x&password=y&sslmode=require")
+    assert url.without_secrets().text == "postgresql://u@h1,h2/db?sslmode=require"
+
+
+@pytest.mark.parametrize("options", ["", "&target_session_attrs=read-write"])
+async def test_second_host_is_used_if_the_first_does_not_answer(postgres: str, options: str) -> None:
+    """With a password that has to be encoded; nobody checks it."""
+    url = PostgresURL.parse(postgres)
+    (socket,) = (option.removeprefix("host=") for option in url.options if option.startswith("host="))
+    places = f"host=127.0.0.1,{socket}&port={free_port()},5432"
+    database = Database(f"postgresql://{url.user}:p%40ss%2F@/{url.database}?{places}{options}")
+    connection = await database.connect()
+    assert await connection.fetchval("SELECT 1") == 1
+    await connection.close()
+    await database.close()
+
+
+table = Table("json_texts", MetaData(), Column("id", Integer, primary_key=True), Column("value", JSON))
+
+
+async def test_columns_have_compact_text(database: Database) -> None:
+    value = {"label": ["Où ?", None, 1.5]}
+    async with database.transaction() as connection:
+        await connection.run_sync(table.metadata.create_all)
+        await connection.execute(table.insert().values(id=1, value=value))
+        stored, found = (await connection.execute(select(cast(table.c.value, Text), table.c.value))).one()
+    assert (stored, found) == ('{"label":["Où ?",null,1.5]}', value)
+
+
+async def test_functions_that_write_store_compact_text(database: Database) -> None:
+    await database.write(lambda connection: table.metadata.create_all(connection))
+    await database.write(lambda connection: connection.execute(table.insert().values(id=1, value={"a": "é"})))
+    async with database.read_transaction() as connection:
+        assert (await connection.execute(select(cast(table.c.value, Text)))).scalar_one() == '{"a":"é"}'
+
+
+@pytest.mark.parametrize("value", ["\ud800", {"\udfff": 1}, 2**70, float("inf"), "\0", {"1": [True]}])
+def test_all_that_json_can_store(value: Any) -> None:
+    assert decode_json(json.dumps(value)) == value
+    if value != float("inf"):
+        assert decode_json(encode_json(value)) == value

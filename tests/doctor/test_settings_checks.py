@@ -1,12 +1,15 @@
 """Settings that have no effect, contradict each other, or open too much."""
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from fieldgate.doctor.findings import Level
+from fieldgate.doctor.service_checks import check_service
 from fieldgate.doctor.settings_checks import check_settings
 from fieldgate.settings import Settings
+from tests.client.stand_ins.loopback_server import LoopbackServer, Reply, json_reply
 
 FIELD = "https://field.example.org"
 
@@ -54,3 +57,21 @@ def test_doubtful_settings(environment: dict[str, str], expected: str) -> None:
 def test_data_of_the_command_line_is_not_a_variable() -> None:
     (finding,) = check_settings(Settings(data=Path("x"), database_url="postgresql://h/d"), {})
     assert finding.level == Level.OK
+
+
+@pytest.mark.parametrize(
+    ("reply", "level", "message"),
+    [
+        (json_reply({"detail": "Disk full.", "reason": "disk_full"}, 503), Level.ERROR, "is not ready. Disk full."),
+        (Reply(503, b"<h1>Busy</h1>", content_type="text/html"), Level.ERROR, "is not ready."),
+        (json_reply(["another program"], 503), Level.ERROR, "is not ready."),
+        (Reply(404), Level.WARNING, "it may be another program."),
+        (json_reply({}), Level.OK, "is ready."),
+    ],
+)
+async def test_answers(reply: Reply, level: Level, message: str) -> None:
+    with LoopbackServer(lambda _: reply) as server:
+        settings = Settings(host="127.0.0.1", port=urlsplit(server.base_url).port or 0)
+        (found,) = [finding async for finding in check_service(settings)]
+    assert found.level == level
+    assert found.message.endswith(message)

@@ -60,7 +60,7 @@ class Client:
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    with ServerProcess(tmp_path_factory.mktemp("served"), "--demo") as served:
+    with ServerProcess(tmp_path_factory.mktemp("served"), "--demo", "--import-workers", "1") as served:
         client = Client(served)
         yield client
         client.http.close()

@@ -35,7 +35,7 @@ SENDERS = 8
 TIMEOUT_SECONDS = 120.0
 BOOK = xlsx()
 
-# A worker that kills itself with SIGKILL at one stage.
+# Workers that kill themselves with SIGKILL, each at another stage. They are forks of one process, which imports once.
 SELF_KILLING_WORKER = """
 import asyncio, os, signal, sys
 from multiprocessing.context import ForkServerProcess
@@ -77,11 +77,18 @@ def killing(step, is_done_first):
         return awaited()
     return called
 
-url, stage = sys.argv[1:]
-owner, name, is_done_first = STAGES[stage]
-setattr(owner, name, killing(getattr(owner, name), is_done_first))
-settings = Settings(database_url=url, import_lease=1)
-asyncio.run(ImportWorker(settings, Database(url)).run(asyncio.Event()))
+url, *stages = sys.argv[1:]
+workers = []
+for stage in stages:
+    workers.append(os.fork())
+    if workers[-1] == 0:
+        owner, name, is_done_first = STAGES[stage]
+        setattr(owner, name, killing(getattr(owner, name), is_done_first))
+        settings = Settings(database_url=url, import_lease=1)
+        asyncio.run(ImportWorker(settings, Database(url)).run(asyncio.Event()))
+        os._exit(1)
+statuses = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in workers]
+sys.exit(statuses != [-signal.SIGKILL] * len(stages))
 """
 STAGES = (
     "before claim",
@@ -106,13 +113,15 @@ async def wait_until(condition: Callable[[], Awaitable[bool]], what: str) -> Non
         await asyncio.sleep(0.05)
 
 
-async def killed_at(stage: str, database_url: str) -> None:
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", SELF_KILLING_WORKER, database_url, stage)
+async def killed_at(database_url: str, *stages: str) -> None:
+    """Run one worker for each stage until it has killed itself there."""
+    command = (sys.executable, "-c", SELF_KILLING_WORKER, database_url, *stages)
+    process = await asyncio.create_subprocess_exec(*command, start_new_session=True)
     try:
-        assert await asyncio.wait_for(process.wait(), TIMEOUT_SECONDS) == -signal.SIGKILL, stage
+        assert await asyncio.wait_for(process.wait(), TIMEOUT_SECONDS) == 0, stages
     finally:
         with suppress(ProcessLookupError):
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 @asynccontextmanager
@@ -189,7 +198,7 @@ async def test_worker_killed_at_any_stage_loses_nothing(database_url: str, datab
     # Users are served in turn, so each killed worker claims an import of another user.
     people = [await sender.user(f"user-{number}") for number in range(len(STAGES))]
     sent = [await sender.send(user, f"f{user}-{number}") for user in people for number in range(2)]
-    await asyncio.gather(*(killed_at(stage, database_url) for stage in STAGES))
+    await killed_at(database_url, *STAGES)
     left = await all_imports(database)
     assert sum(row.attempts for row in left) == len(STAGES) - len(NOTHING_CLAIMED), "as many had one in hand"
     assert [row.status for row in left].count("complete") == 1, "the one that was committed"
@@ -205,7 +214,7 @@ async def test_import_that_kills_every_worker_fails(database_url: str, database:
     sender = Sender(database)
     killing = await sender.send(await sender.user("unlucky"), "killing")
     for stage in ("in parsing", "assets written", "before commit"):
-        await killed_at(stage, database_url)
+        await killed_at(database_url, stage)
     other = await sender.send(await sender.user("other"), "fine")
     async with workers(database_url, 2):
         await wait_until_finished(database)
@@ -219,7 +228,7 @@ async def test_import_that_kills_every_worker_fails(database_url: str, database:
 async def test_worker_killed_while_refusing_a_file(database_url: str, database: Database) -> None:
     sender = Sender(database)
     uid = await sender.send(await sender.user("someone"), "broken", xlsx(survey=(("type",), ("florb",))))
-    await killed_at("before failing", database_url)
+    await killed_at(database_url, "before failing")
     async with workers(database_url, 2):
         await wait_until_finished(database)
     [row] = await all_imports(database)

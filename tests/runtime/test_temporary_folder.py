@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fieldgate.runtime.temporary_folder import FOLDER_PREFIX, own_temporary_folder
-from tests.cli.test_worker_command import start_worker
+from tests.cli.test_serve import start_worker
 from tests.imports.workbooks import xlsx
 from tests.processes import TIMEOUT_SECONDS, ServerProcess, descendants, wait_for_exit
 

@@ -54,7 +54,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedAssets]:
     for user in ("amina", "omar"):
         assert run_command("user", "create", user, "--password-stdin", data=data, stdin=PASSWORD).returncode == 0
         tokens[user] = run_command("token", "create", user, data=data).stdout.strip()
-    with ServerProcess(data) as process, process.client() as client:
+    with ServerProcess(data, "--import-workers", "1") as process, process.client() as client:
         client.headers["Authorization"] = f"Token {tokens['amina']}"
         for book, fields in (
             (xlsx(), {"name": "Household visit"}),

@@ -1,7 +1,13 @@
 """Cloning the assignments of another asset."""
 
+from typing import Any
+
+import pytest
+
+from fieldgate.accounts.tables import users
+from fieldgate.db import insert_rows
 from fieldgate.permissions.rules import owner_permissions
-from tests.assets.sharing.sharing_team import PUBLIC, SharingTeam
+from tests.assets.sharing.sharing_team import BATCH_PATH, PUBLIC, SharingTeam, last_segment, user_url
 from tests.assets.sharing.test_effects import ASSET, BY_BOB, partial
 from tests.conftest import BASE_URL
 
@@ -76,3 +82,117 @@ async def test_clone_copies_only_visible_assignments(team: SharingTeam) -> None:
         "owner": owner_permissions("survey"),
         PUBLIC: {"add_submissions"},
     }
+
+
+FILTERS = [{"url": "view_submissions", "filters": [{}]}]
+
+
+async def replace(team: SharingTeam, uid: str, by: str = "owner", query: str = "", **body: Any) -> tuple[int, Any]:
+    answer = await team.request_assignments(uid, by, "PATCH", f"bulk/{query}", json=body)
+    return answer.status_code, answer.json()
+
+
+async def test_replaces_the_permissions_of_one_user(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    others = await team.permissions_of(uid, "viewer")
+    status, record = await replace(team, uid, user="editor", permissions=["view_submissions"])
+    assert status == 200
+    assert record["dry_run"] is False
+    assert [(each["label"], each["effect"], each["why"]) for each in record["effects"]] == [
+        ("View submissions", "granted", "chosen"),
+        ("Edit form", "removed", "not included"),
+    ]
+    assert await team.permissions_of(uid, "editor") == {"view_asset", "view_submissions"}
+    assert await team.permissions_of(uid, "viewer") == others
+    entry = (await team.history(uid))[0]
+    assert (entry["act"], entry["label"]) == ("replace", "Edit form")
+
+
+async def test_partial_permissions(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    partials = [{"url": "change_submissions", "filters": [{"team": "north"}]}]
+    status, _ = await replace(team, uid, user="ann", permissions=["partial_submissions"], partial_permissions=partials)
+    assert status == 200
+    assert await team.permissions_of(uid, "ann") == {"add_submissions", "partial_submissions", "view_asset"}
+    assert (await replace(team, uid, user="ann", permissions=[]))[0] == 200
+    assert await team.permissions_of(uid, "ann") == set()
+
+
+async def test_inherited_assignments_are_marked(team: SharingTeam) -> None:
+    collection = await team.create_asset("collection")
+    await team.grant(collection, "ann", "change_asset")
+    uid = await team.create_asset(parent=collection)
+    await team.grant(uid, "ann", "view_submissions")
+    marked = {
+        (last_segment(row["permission"]), row.get("inherited"))
+        for row in await team.list_assignments(uid)
+        if row["user"].endswith("/ann/")
+    }
+    assert marked == {
+        ("view_asset", True),
+        ("change_asset", True),
+        ("view_asset", None),
+        ("view_submissions", None),
+    }
+    status, record = await replace(team, uid, user="ann", permissions=["view_submissions"])
+    assert status == 200
+    assert [(each["label"], each["effect"], each["why"]) for each in record["effects"]] == [
+        ("Edit form", "denied", "no longer comes from the collection or a team")
+    ]
+
+
+USERS = 1000
+
+
+@pytest.fixture
+async def bulk_users(team: SharingTeam) -> list[str]:
+    names = [f"u{index:04}" for index in range(USERS)]
+    rows = [
+        {
+            "uid": name, "username": name, "username_key": name, "password_hash": "", "first_name": "", "last_name": "",
+            "is_superuser": False, "is_ifrc": False, "is_demo": False, "countries": "[]", "created_at": 0,
+        }
+        for name in names
+    ]  # fmt: skip
+    async with team.service.database.transaction() as connection:
+        await insert_rows(connection, users, rows)
+    return names
+
+
+async def test_a_thousand_users_in_every_kind_of_write(team: SharingTeam, bulk_users: list[str]) -> None:
+    uid, small = await team.create_asset(), await team.create_asset()
+
+    async def send(answer: Any) -> Any:
+        given = await answer
+        assert given.status_code == 200, given.text[:500]
+        return given.json()
+
+    for permission, rows in (("manage_asset", 8), ("view_asset", 1), ("change_submissions", 4)):
+        new = [{"user": user_url(name), "permission": permission} for name in bulk_users]
+        await send(team.request_assignments(small, "owner", "POST", "bulk/", json=new[:10]))
+        listed = await send(team.request_assignments(uid, "owner", "POST", "bulk/", json=new))
+        assert len(listed) == USERS * rows + 8
+        assert listed == await team.list_assignments(uid)
+    table = (await team.request_assignments(uid, "owner", "GET", "csv/")).content
+    files = {"file": ("x.csv", table)}
+    reported = await send(team.request_assignments(uid, "owner", "POST", "csv/?mode=remove", files=files))
+    assert reported["counts"] == {"removed": USERS * 4}
+    body = {"assets": [uid, small], "users": bulk_users, "permissions": ["add_submissions"]}
+    reported = await send(team.request("owner", "POST", f"{BATCH_PATH}add/", json=body))
+    assert reported["counts"]["granted"] == USERS + USERS - 10
+    assert {last_segment(row["user"]) for row in await team.list_assignments(uid)} == {"owner", *bulk_users}
+    shown = await send(team.request("owner", "GET", f"/api/v2/assets/{uid}/"))
+    assert shown["permissions"] == await team.list_assignments(uid)
+    dry = await send(team.request_assignments(uid, "owner", "POST", "bulk/?dry_run=true", json=[]))
+    assert dry["counts"] == {"removed": USERS}
+
+
+async def test_effects_are_limited(team: SharingTeam, bulk_users: list[str]) -> None:
+    uids = [await team.create_asset() for _ in range(2)]
+    body = {"assets": uids, "users": bulk_users, "permissions": ["manage_asset"]}
+    reported = (await team.request("owner", "POST", f"{BATCH_PATH}add/?dry_run=true", json=body)).json()
+    assert (reported["counts"], len(reported["effects"]), len(reported["result"])) == (
+        {"granted": 16_000},
+        10_000,
+        2_000,
+    )

@@ -53,7 +53,7 @@ async def fill_database(data: Path, events: int, *usernames: str) -> None:
 def demo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
     data = tmp_path_factory.mktemp("demo-server")
     asyncio.run(fill_database(data, EVENTS, "bashir"))
-    with ServerProcess(data, "--demo") as process:
+    with ServerProcess(data, "--demo", "--import-workers", "1") as process:
         yield DemoServer(process.base_url, process.printed_value("token"), process.printed_value("password"))
 
 

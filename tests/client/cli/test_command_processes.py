@@ -1,16 +1,20 @@
 """The command in a process of its own: signals, closed pipes, terminals, and forms that are watched."""
 
+import io
 import json
 import os
 import pty
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from fieldgate_client.cli.output import Output, show_progress
+from fieldgate_client.connection import RetryNotice
 
 from tests.client.cli.conftest import CLIENT_COMMAND, DemoServer
 from tests.processes import TIMEOUT_SECONDS
@@ -91,3 +95,23 @@ def test_password_is_asked_for_without_echo(demo_server: DemoServer, config: Pat
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, rest
     assert f"Logged in to {demo_server.url} as demo." in rest
     assert demo_server.password not in shown.decode() + rest
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Numbers are shown, retries are whole lines without escape sequences of the server."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with show_progress(Output("x"), "records") as progress:
+        progress.update(7, 50)
+        progress.on_retry(RetryNotice("\x1b[31m[bold]x[/bold]", 1, 2.0))
+        progress.update(8, 50)
+    shown = terminal.getvalue()
+    assert "8/50" in shown
+    assert "[bold]x[/bold]. Trying again in 2.0 s" in shown
+    assert "\x1b[31m[bold]" not in shown
+    assert capsys.readouterr().out == ""

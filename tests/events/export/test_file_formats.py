@@ -6,7 +6,7 @@ import json
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -14,8 +14,12 @@ import pytest
 from python_calamine import CalamineWorkbook
 
 from fieldgate.events.csv_rows import COLUMNS, HASHTAG_ROW
+from fieldgate.events.export.file_context import ascii_file_name, file_name, filter_title
 from fieldgate.events.model import Appeal, FieldReport, Visibility
+from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.store import EventStore
+from fieldgate.i18n.languages import Language
+from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
 from tests.conftest import Service, StartService
 from tests.events.event_service import INDIA, NEPAL, PATH, START, SUDAN, make_event
 
@@ -257,3 +261,45 @@ async def test_file_name_from_filter_and_date(service: Service) -> None:
     hostile = await service.get(EXPORT, params={"search": 'a"; filename="x.exe\r\nX-Injected: 1'})
     assert "X-Injected" not in hostile.headers
     assert re.match(r'attachment; filename="[a-z0-9.-]+\.csv"; ', hostile.headers["Content-Disposition"])
+
+
+DAY = date(2026, 11, 16)
+REFERENCE = ReferenceData(
+    [
+        Country(id=123, names={"en": "Nepal", "fr": "Népal", "ar": "نيبال"}, iso3="NPL"),
+        Country(id=84, names={"en": "Côte d’Ivoire"}, iso3="CIV"),
+        *(Country(id=id_, names={"en": f"Land {id_}"}) for id_ in range(1, 6)),
+    ],
+    [DisasterType(id=12, names={"en": "Flood", "fr": "Inondation", "ar": "فيضان"})],
+)
+SINCE = datetime(2021, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (EventFilters(), "emergencies-2026-11-16"),
+        (EventFilters(regions__in=(0,), dtype=12), "emergencies-africa-flood-2026-11-16"),
+        (EventFilters(countries__iso3__in=("NPL", "CIV", "X")), "emergencies-nepal-cote-d-ivoire-2026-11-16"),
+        (EventFilters(countries__in=(1, 2, 3, 4, 5)), "emergencies-land-1-land-2-land-3-2026-11-16"),
+        (EventFilters(countries__in=(99,), regions__in=(77,), dtype__in=(99,)), "emergencies-2026-11-16"),
+        (EventFilters(ifrc_severity_level__in=(1, 2)), "emergencies-orange-red-2026-11-16"),
+        (EventFilters(ifrc_severity_level=0, dtype__in=(12, 12)), "emergencies-flood-yellow-2026-11-16"),
+        (EventFilters(disaster_start_date__gte=SINCE), "emergencies-since-2021-01-01-2026-11-16"),
+        (EventFilters(disaster_start_date__lt=SINCE), "emergencies-until-2021-01-01-2026-11-16"),
+        (EventFilters(search='../../etc "cholera"; x', glide="FL-1"), "emergencies-fl-1-etc-cholera-x-2026-11-16"),
+        (EventFilters(search="word " * 30), "emergencies" + "-word" * 11 + "-2026-11-16"),
+        (EventFilters(search="x" * 150), "emergencies-" + "x" * 58 + "-2026-11-16"),
+        (EventFilters(search="طوارئ"), "emergencies-2026-11-16"),
+    ],
+)  # fmt: skip
+def test_ascii_name(filters: EventFilters, expected: str) -> None:
+    assert ascii_file_name(filters, REFERENCE, DAY) == expected
+
+
+def test_name_and_title_in_the_language_of_the_request() -> None:
+    filters = EventFilters(regions__in=(0,), countries__in=(123,), dtype=12, search="a b")
+    assert file_name(filters, REFERENCE, Language.FRENCH, DAY) == "urgences-afrique-népal-inondation-a-b-2026-11-16"
+    assert file_name(filters, REFERENCE, Language.ARABIC, DAY).startswith("حالات-الطوارئ-أفريقيا-نيبال-فيضان-a-b")
+    assert filter_title(filters, REFERENCE, Language.ENGLISH) == "Emergencies: Africa, Nepal, Flood, a b"
+    assert filter_title(EventFilters(), REFERENCE, Language.SPANISH) == "Emergencias"

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fieldgate.db import Database, DataVersions
-from fieldgate.events.documents import RecordShape
+from fieldgate.events.documents import RECORD_OVERHEAD_BYTES, RecordCache, RecordShape
 from fieldgate.events.model import Event
 from fieldgate.events.search.event_search import RECORD_CACHE_BYTES, EventSearch, SingleFlightCache
-from fieldgate.events.search.filters import EventFilters
+from fieldgate.events.search.filters import EventFilters, UnimplementedFilter, check_filters
 from fieldgate.events.store import EventStore, StaleIndex
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
 from fieldgate.i18n.languages import Language
@@ -192,3 +192,46 @@ async def test_waiting_caller_does_not_get_the_stale_index_of_another() -> None:
     with pytest.raises(StaleIndex):
         await first
     assert await cache.get("name", without_snapshot) == "ranks"
+
+
+class FiltersWithoutImplementation(EventFilters, frozen=True, kw_only=True):
+    colour: str = ""
+
+
+def test_field_without_implementation() -> None:
+    with pytest.raises(UnimplementedFilter, match="FiltersWithoutImplementation: nothing implements colour"):
+        check_filters(FiltersWithoutImplementation)
+
+
+BOUND = 4 * RECORD_OVERHEAD_BYTES
+
+tos = st.sampled_from(("fr", "en", ("en", 3)))
+numbers = st.integers(1, 8)
+puts = st.tuples(
+    st.just("put"), tos, st.dictionaries(numbers, st.binary(min_size=1, max_size=2 * RECORD_OVERHEAD_BYTES))
+)
+gets = st.tuples(st.just("get"), tos, st.lists(numbers, unique=True))
+changes = st.tuples(st.just("change"), tos, st.sets(numbers))
+
+
+@given(st.lists(puts | gets | changes))
+def test_cache_against_model(steps: list) -> None:  # type: ignore[type-arg]
+    shown = RecordCache(BOUND)
+    last: dict[tuple[object, int], bytes] = {}
+    left: list[RecordCache] = []
+    for what, to, given_ in steps:
+        if what == "put":
+            shown.put(to, given_)
+            last |= {(to, number): record for number, record in given_.items()}
+            for earlier in left:
+                earlier.put(to, given_)
+        elif what == "get":
+            for number, record in zip(given_, shown.get(to, given_), strict=True):
+                assert record in (None, last.get((to, number)))
+        else:
+            left.append(shown)
+            shown = shown.transfer_unchanged(given_)
+            last = {(to, number): record for (to, number), record in last.items() if number not in given_}
+        kept = [record for to, number in last if (record := shown.get(to, [number])[0]) is not None]
+        assert shown.used_bytes == sum(len(record) + RECORD_OVERHEAD_BYTES for record in kept) <= BOUND
+    assert all(earlier.used_bytes == 0 for earlier in left)

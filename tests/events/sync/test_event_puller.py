@@ -1,15 +1,20 @@
 """Events of a server like IFRC GO: visibility, texts, fields of the mini list, and when details are requested."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlalchemy import select, update
 
 from fieldgate.events.event_writer import BulkWriteResult
 from fieldgate.events.sync import event_puller, page_reader
 from fieldgate.events.sync.remote import RemoteError
 from fieldgate.events.tables import sources
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.localized_text import in_language, without_fallbacks
 from tests.events.event_service import make_event
 from tests.events.sync.conftest import SyncTarget, serve
 from tests.events.sync.go_server import TOKEN, GoServer, go_event, list_record, mini_record
@@ -194,3 +199,36 @@ async def test_stopped_run_keeps_the_details_it_has(target: SyncTarget, monkeypa
         offsets = [path for path in server.requests if "event/?limit=50&offset=" in path]
         assert f"offset={state.reached - page_reader.PAGE_OVERLAP}" in offsets[0]
     assert [event.id for event in await target.stored(*range(1, 121)) if event] == list(range(1, 121))
+
+
+CODES = tuple(language.value for language in Language)
+# Few texts, so that equal ones are common; an empty text is a missing one.
+texts_by_language = st.fixed_dictionaries({}, optional={code: st.sampled_from(("", "a", "b", "c")) for code in CODES})
+codes = st.sampled_from(CODES)
+
+
+def shown_by(texts: Mapping[str, str], order: tuple[str, ...]) -> dict[str, str]:
+    """What a server shows in each language: the text in that language, else the first one in the order."""
+    return {code: next((texts[each] for each in (code, *order) if texts.get(each)), "") for code in CODES}
+
+
+def shown_by_live_system(texts: Mapping[str, str]) -> dict[str, str]:
+    return shown_by(texts, ("en", "fr", "es", "ar"))
+
+
+def shown_by_fieldgate(texts: Mapping[str, str], original: str) -> dict[str, str]:
+    return {code: in_language(texts, Language(code), original) for code in CODES}
+
+
+@given(texts_by_language, codes, st.booleans())
+def test_readers_get_the_texts_of_the_source(texts: dict[str, str], original: str, is_fieldgate: bool) -> None:
+    shown = shown_by_fieldgate(texts, original) if is_fieldgate else shown_by_live_system(texts)
+    stored = without_fallbacks(shown, original)
+    assert shown_by_fieldgate(stored, original) == shown
+    for code, text in texts.items():
+        if text and text != shown[original]:
+            assert stored.get(code) == text, "no translation is lost"
+    assert set(stored.values()) <= set(texts.values()), "no text is invented"
+    for code in stored:
+        fewer = {each: text for each, text in stored.items() if each != code}
+        assert len(set(shown.values())) == 1 or shown_by_fieldgate(fewer, original) != shown, "no text is superfluous"

@@ -25,7 +25,7 @@ Refusal = tuple[str, dict[str, str], int, int]  # path, headers, size of the fil
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path_factory.mktemp("served"), "--demo") as served:
+    with ServerProcess(tmp_path_factory.mktemp("served"), "--demo", "--no-worker") as served:
         yield served
 
 
