@@ -92,6 +92,8 @@ from fieldgate.imports import annotated_routes, asset_warning_routes
 from fieldgate.imports import routes as import_routes
 from fieldgate.imports.content_checker import SandboxContentChecker
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
+from fieldgate.imports.form_check import FormCheck
+from fieldgate.imports.results import ResultWriter
 from fieldgate.imports.sandbox.request_sandbox import RequestSandbox
 from fieldgate.imports.sandbox.runner import SandboxLimits
 from fieldgate.imports.schemas import PATH as IMPORTS_PATH
@@ -188,6 +190,7 @@ def build_app(
     sandbox = RequestSandbox(SandboxLimits(settings.import_memory, settings.import_seconds))
     content_checker = SandboxContentChecker(sandbox, settings.max_upload)
     import_store = ImportStore(database, data_versions)
+    results = ResultWriter(database, import_store, asset_store, sharing)
     quota = StorageQuota(settings.max_storage_per_user, asset_store.count_stored_bytes, import_store.count_stored_bytes)
     used_forms = OneTimeKeys(database, timedelta(seconds=settings.session_lifetime))
     all_operations = (*operations(), *extra_operations)
@@ -208,6 +211,7 @@ def build_app(
         VersionRestorer(database, data_versions, quota), Deployments(database, data_versions),
         trash,
         fetcher or URLFetcher(settings.import_hosts), sandbox,
+        import_routes.ImportChecker(FormCheck(sandbox, results, sharing).check),
         reference, event_store, events,
         EventExporter(events),
         openapi or OpenAPIDocument(all_operations),

@@ -183,10 +183,15 @@ class AssetStore:
             summary = summarize_collection((await connection.execute(inside.order_by(assets.c.id))).scalars())
             await connection.execute(assets.update().where(assets.c.id == collection_id).values(summary=summary))
 
-    async def find(self, connection: AsyncConnection, uid: str) -> Row[Any] | None:
-        """Return the row of an asset and lock it until the transaction ends. Does not check permissions."""
-        await self._lock_collection(connection, uid)
-        query = select(assets).where(assets.c.uid == uid, is_live()).with_for_update()
+    async def find(self, connection: AsyncConnection, uid: str, *, is_dry_run: bool = False) -> Row[Any] | None:
+        """Return the row of an asset and lock it until the transaction ends. Does not check permissions.
+
+        A dry run locks nothing.
+        """
+        query = select(assets).where(assets.c.uid == uid, is_live())
+        if not is_dry_run:
+            await self._lock_collection(connection, uid)
+            query = query.with_for_update()
         return (await connection.execute(query)).one_or_none()
 
     async def lock_to_change(self, connection: AsyncConnection, uid: str, user: User) -> Row[Any]:

@@ -256,7 +256,8 @@ class Endpoint:
             return {"type": "http.request", "body": call.body, "more_body": False}
 
         request = Request(
-            call.method, call.path.encode(), path_values, call.query_string, call.headers, context.client, receive,
+            call.method, call.path.encode(), path_values, call.query_string, call.headers, context.client,
+            context.receive,
             context.caller, call.fields, IncomingBody(receive, call.headers), is_internal=True,
         )  # fmt: skip
         try:
@@ -286,8 +287,9 @@ class Endpoint:
         if request.caller.limits is not NO_LIMITS:
             _check_limits(operation, request)
         context = HandlerContext(
-            request.method, parsed, request.caller, request.client, request.headers, request_id=request.request_id
-        )
+            request.method, parsed, request.caller, request.client, request.headers, request.receive,
+            request_id=request.request_id,
+        )  # fmt: skip
         if parsed.extra_cost and not request.is_internal:
             is_reduced = parsed.format is not Format.HTML  # of a page, a 304 costs as much as a 200
             self._count_cost(request, parsed.extra_cost, is_reduced=is_reduced)
@@ -321,7 +323,7 @@ class Endpoint:
         await self._authenticate(request)
         if request.caller.limits is not NO_LIMITS:
             _check_limits(operation, request)
-        context = HandlerContext("GET", parsed, request.caller, request.client, request.headers)
+        context = HandlerContext("GET", parsed, request.caller, request.client, request.headers, request.receive)
         result = await self._app_context.page_forms.submit(FormPost(operation, name, context, self._open_body(request)))
         if not isinstance(result, Response):
             context.form = result

@@ -6,6 +6,7 @@ from typing import Any, NewType, Protocol
 
 import msgspec
 
+from fieldgate.http.disconnects import Receive
 from fieldgate.http.operations import Operation
 from fieldgate.http.request.body_parsing import JSONArray, JSONObject
 from fieldgate.http.request.hosts import BaseURL
@@ -44,6 +45,7 @@ class HandlerContext(msgspec.Struct):
     caller: Caller
     client: ClientAddress
     headers: Mapping[bytes, bytes]
+    receive: Receive  # tells when the client disconnects, once the body was read
     body: msgspec.Struct | JSONObject | JSONArray | None = None
     form: "ShownForm | None" = None  # of a page that is shown again after its form was sent
     versions: SeenVersions = SeenVersions(())

@@ -1,6 +1,7 @@
-"""Store the result of an import: assets, messages and final status, in one transaction."""
+"""The result of an import: assets, messages and final status, stored in one transaction. A dry run stores nothing."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -21,6 +22,7 @@ from fieldgate.db.log import write_log, write_log_sync
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.leases import Job
 from fieldgate.imports.messages import CANNOT_REPLACE_COLLECTION, serialize_issues, serialize_message
+from fieldgate.imports.sandbox.watchdog import FailureReason
 from fieldgate.imports.store import COMPLETE, ERROR, FORM_EXISTS, ImportStore
 from fieldgate.imports.xlsform import Form, FormRejected, Issue, Library, SheetExcerpt
 from fieldgate.imports.xlsform.locking import strip_locking
@@ -36,6 +38,33 @@ DESTINATION_NOT_ALLOWED = Message(
 )
 LIBRARY_NOT_REQUESTED = Message("A library sheet cannot become a form. Send library=true to make a collection of it.")
 LIBRARY_CANNOT_REPLACE_ASSET = Message("A library sheet cannot replace an asset. Leave out the destination.")
+
+INTERNAL_ERROR = Message("Something went wrong on our side. It has been noted; please try again later.")
+
+SANDBOX_ERRORS = {
+    FailureReason.TIME: FormRejected(
+        "too_large",
+        Message(
+            "The file takes too long to read. Make it smaller or split it. If it is small, it may be damaged: open it,"
+            " save it again and send the new file."
+        ),
+    ),
+    FailureReason.MEMORY: FormRejected(
+        "too_large",
+        Message(
+            "The file takes too much memory to read. Make it smaller or split it. If it is small, it may be damaged:"
+            " open it, save it again and send the new file."
+        ),
+    ),
+    FailureReason.CRASH: FormRejected(
+        "reader_crashed",
+        Message(
+            "The file could not be read: it is damaged or of an unknown kind. Open it, save it again and send the new"
+            " file."
+        ),
+    ),
+    FailureReason.FAULT: FormRejected("fault", INTERNAL_ERROR),
+}
 
 
 class FormExists(FormRejected):
@@ -60,39 +89,45 @@ class ResultWriter:
         """Create or replace assets and finish the import; fail it if the destination does not allow that."""
         try:
             async with self._database.transaction() as connection:
-                if isinstance(parsed, Library):
-                    written = {"created": [await self._create_collection(connection, job, parsed)]}
-                elif job.destination_uid is None:
-                    if job.asks_if_exists:
-                        await self._check_is_new(connection, job, parsed)
-                    written = {"created": [await connection.run_sync(self._create_asset, job, parsed)]}
-                else:
-                    written = {"updated": [await self._replace_asset(connection, job, parsed)]}
-                messages = {"updated": [], **written, **_serialize_warnings(parsed.warnings)}
+                messages = await self._write_assets(connection, job, parsed)
                 excerpts = _serialize_excerpts(parsed.excerpts)
                 await connection.run_sync(self._store.finish, job, COMPLETE, messages, ASSETS, excerpts=excerpts)
         except FormRejected as rejection:
             await self.fail(job, rejection)
 
+    async def preview(self, job: Job, parsed: Form | Library) -> dict[str, Any]:
+        """Return the messages of `complete`, with null as the uid of what it would create. Raise FormRejected."""
+        async with self._database.read_transaction() as connection:
+            return await self._write_assets(connection, job, parsed, is_dry_run=True)
+
     async def fail(self, job: Job, rejection: FormRejected) -> None:
-        messages = {
-            "updated": [],
-            "error": serialize_message(rejection.error),
-            "error_type": rejection.error_type,
-            "problems": serialize_issues(rejection.problems),
-            **_serialize_warnings(rejection.warnings),
-            **({"existing": rejection.existing} if isinstance(rejection, FormExists) else {}),
-        }
-        excerpts = _serialize_excerpts(rejection.excerpts)
+        messages, excerpts = failure_messages(rejection), _serialize_excerpts(rejection.excerpts)
         await self._database.write(
             lambda connection: self._store.finish(connection, job, ERROR, messages, excerpts=excerpts)
         )
 
-    def _create_asset(self, connection: Connection, job: Job, form: Form) -> dict[str, Any]:
+    async def _write_assets(
+        self, connection: AsyncConnection, job: Job, parsed: Form | Library, *, is_dry_run: bool = False
+    ) -> dict[str, Any]:
+        """Create or replace assets, and return the messages. A dry run writes and locks nothing."""
+        if isinstance(parsed, Library):
+            written = {"created": [await self._create_collection(connection, job, parsed, is_dry_run=is_dry_run)]}
+        elif job.destination_uid is None:
+            if job.asks_if_exists:
+                await self._check_is_new(connection, job, parsed, is_dry_run=is_dry_run)
+            create = partial(self._create_asset, job=job, form=parsed, is_dry_run=is_dry_run)
+            written = {"created": [await connection.run_sync(create)]}
+        else:
+            written = {"updated": [await self._replace_asset(connection, job, parsed, is_dry_run=is_dry_run)]}
+        return {"updated": [], **written, **_serialize_warnings(parsed.warnings)}
+
+    def _create_asset(self, connection: Connection, job: Job, form: Form, *, is_dry_run: bool) -> dict[str, Any]:
         library_type = "block" if len(form.content["survey"]) > 1 else "question"
         default_type = library_type if job.is_library else "survey"
         asset_type = _effective_type(job.desired_type or default_type, form.row_count)
         content, summary = _asset_content(form, asset_type)
+        if is_dry_run:
+            return _result_entry(None, job, summary)
         new = NewAsset(
             owner_id=job.user_id,
             uid=job.asset_uid,
@@ -107,17 +142,20 @@ class ResultWriter:
         write_log_sync(connection, job.user, [asset_entry("create", new, asset_type=asset_type)])
         return _result_entry(uid, job, summary)
 
-    async def _check_is_new(self, connection: AsyncConnection, job: Job, form: Form) -> None:
+    async def _check_is_new(self, connection: AsyncConnection, job: Job, form: Form, *, is_dry_run: bool) -> None:
         if not job.is_library and (job.desired_type or "survey") in TYPES_WITH_SETTINGS:
-            # Of two files at the same moment, the second one waits here, and finds the form of the first.
-            account = select(users.c.id).where(users.c.id == job.user_id)
-            await connection.execute(account.with_for_update(key_share=True))
+            if not is_dry_run:
+                # Of two files at the same moment, the second one waits here, and finds the form of the first.
+                account = select(users.c.id).where(users.c.id == job.user_id)
+                await connection.execute(account.with_for_update(key_share=True))
             name = _asset_name(form, job)
             if existing := await self._assets.find_same_forms(connection, job.user_id, name, form.form_id):
                 raise FormExists(existing, form)
 
-    async def _replace_asset(self, connection: AsyncConnection, job: Job, form: Form) -> dict[str, Any]:
-        asset = await self._assets.find(connection, str(job.destination_uid))
+    async def _replace_asset(
+        self, connection: AsyncConnection, job: Job, form: Form, *, is_dry_run: bool
+    ) -> dict[str, Any]:
+        asset = await self._assets.find(connection, str(job.destination_uid), is_dry_run=is_dry_run)
         if asset is None:
             raise FormRejected("destination_gone", DESTINATION_GONE)
         # Checked again inside the transaction: permissions may have changed since the file was sent.
@@ -128,6 +166,8 @@ class ResultWriter:
         asset_type = _effective_type("survey" if asset.asset_type == "empty" else asset.asset_type, form.row_count)
         name = (form.title or asset.name or job.name)[:255]
         content, summary = _asset_content(form, asset_type)
+        if is_dry_run:
+            return _result_entry(asset.uid, job, summary)
         changes = {"asset_type": asset_type, "name": name}
         version_uid = await self._assets.add_version(
             connection,
@@ -147,11 +187,16 @@ class ResultWriter:
             await apply_type_change(self._sharing, connection, asset.uid, job.user)
         return _result_entry(asset.uid, job, summary)
 
-    async def _create_collection(self, connection: AsyncConnection, job: Job, library: Library) -> dict[str, Any]:
+    async def _create_collection(
+        self, connection: AsyncConnection, job: Job, library: Library, *, is_dry_run: bool
+    ) -> dict[str, Any]:
         if job.destination_uid is not None:
             raise FormRejected("library_into_asset", LIBRARY_CANNOT_REPLACE_ASSET)
         if not job.is_library:
             raise FormRejected("library_not_asked", LIBRARY_NOT_REQUESTED)
+        entry = {"uid": None, "kind": "collection", "owner__username": job.username}
+        if is_dry_run:
+            return entry
         collection = NewAsset(
             owner_id=job.user_id,
             asset_type="collection",
@@ -177,20 +222,35 @@ class ResultWriter:
         every = (collection, *children)
         entries = [asset_entry("create", each, asset_type=each.asset_type) for each in every]
         await write_log(connection, job.user, *entries)
-        return {"uid": uid, "kind": "collection", "owner__username": job.username}
+        return {**entry, "uid": uid}
+
+
+def failure_messages(rejection: FormRejected) -> dict[str, Any]:
+    """Return the messages of an import that ended with an error."""
+    return {
+        "updated": [],
+        "error": serialize_message(rejection.error),
+        "error_type": rejection.error_type,
+        "problems": serialize_issues(rejection.problems),
+        **_serialize_warnings(rejection.warnings),
+        **({"existing": rejection.existing} if isinstance(rejection, FormExists) else {}),
+    }
 
 
 def _serialize_warnings(warnings: list[Issue]) -> dict[str, Any]:
     return {"warnings": serialize_issues(warnings)} if warnings else {}
 
 
+def fitting_excerpts(excerpts: list[SheetExcerpt]) -> list[SheetExcerpt]:
+    """Return them, or none: the sandbox keeps them small, but it is not trusted."""
+    return excerpts if len(msgspec.json.encode(excerpts)) <= MAX_STORED_EXCERPT_BYTES else []
+
+
 def _serialize_excerpts(excerpts: list[SheetExcerpt]) -> list[dict[str, Any]]:
-    """Return them as JSON data. The sandbox keeps them small, but it is not trusted."""
-    is_small = len(msgspec.json.encode(excerpts)) <= MAX_STORED_EXCERPT_BYTES
-    return [msgspec.to_builtins(excerpt) for excerpt in excerpts] if is_small else []
+    return [msgspec.to_builtins(excerpt) for excerpt in fitting_excerpts(excerpts)]
 
 
-def _result_entry(uid: str, job: Job, summary: dict[str, Any]) -> dict[str, Any]:
+def _result_entry(uid: str | None, job: Job, summary: dict[str, Any]) -> dict[str, Any]:
     return {"uid": uid, "kind": "asset", "summary": summary, "owner__username": job.username}
 
 

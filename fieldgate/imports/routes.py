@@ -1,13 +1,17 @@
 """Routes under `/api/v2/imports/`."""
 
+from collections.abc import Callable, Coroutine
+from typing import Any
+
 import msgspec
 
 from fieldgate.accounts.storage_quota import StorageQuota
 from fieldgate.assets.authorization import AssetAuthorizer, audience_key
 from fieldgate.errors import Conflict, Forbidden, NotFound, TooManyRequests, ValidationError
+from fieldgate.http.disconnects import run_until_disconnect
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link
-from fieldgate.http.operations import AssetLimit, Created, Routes
+from fieldgate.http.operations import AssetLimit, Created, PreviewResult, Routes
 from fieldgate.http.request.validation import text_limit_message
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
@@ -16,9 +20,11 @@ from fieldgate.imports.fetch.url_fetcher import URLFetcher
 from fieldgate.imports.messages import CANNOT_REPLACE_COLLECTION
 from fieldgate.imports.schemas import (
     PATH,
+    DryRun,
     ImportAccepted,
     ImportAnswer,
     ImportFilters,
+    ImportPreview,
     ImportRecord,
     ImportRequest,
     ImportRows,
@@ -42,6 +48,14 @@ from fieldgate.settings import Settings
 TAG = "Imports"
 RETRY_SECONDS = 30  # of a user with many unfinished imports
 THREAD_THRESHOLD_BYTES = 64 * 1024  # parsed in 0.5 ms; starting a thread takes 0.1 ms
+
+
+class ImportChecker(msgspec.Struct, frozen=True):
+    """The function for dry runs. It is given by `app.py`, because this module does not load what parses forms."""
+
+    check: Callable[[User, NewImport, Language], Coroutine[Any, Any, ImportPreview]]
+
+
 routes = Routes(tag=TAG, scope=Scope.READ, depends_on=(TOPIC,), audience_key=audience_key, strict_freshness=True)
 
 
@@ -68,8 +82,11 @@ async def import_list(
     title=Message("Import a file"),
     description=Message(
         "Imports an XLSForm workbook. The response is sent once the file is stored; get its address for the result. "
-        "A repeated Idempotency-Key returns the first response."
+        "A repeated Idempotency-Key returns the first response. `dry_run` stores nothing: the response has the result "
+        "of the import, and an Idempotency-Key is ignored. You have one dry run at a time; another one waits for up to "
+        "5 s."
     ),
+    alternate_response=ImportPreview,
     file_limit=lambda settings: settings.max_upload,
     error_statuses=(422,),
     scope=Scope.IMPORTS,
@@ -79,12 +96,15 @@ async def import_creation(
     context: HandlerContext,
     user: User,
     body: ImportRequest,
+    query: DryRun,
+    language: Language,
     store: ImportStore,
     authorizer: AssetAuthorizer,
     fetcher: URLFetcher,
     quota: StorageQuota,
+    checker: ImportChecker,
     settings: Settings,
-) -> Created:
+) -> Created | PreviewResult:
     key = _idempotency_key(context)
     options = parse_options(body)
     if user.limits.assets is not None and options.destination_uid not in user.limits.assets:
@@ -92,9 +112,14 @@ async def import_creation(
     new_import = None if body.url else await _parse_upload(body, settings.max_upload)
     # A repeated request gets its first response, even if the destination or the file at the URL is gone by now.
     digest = url_digest(body.url, options) if new_import is None else new_import.digest
-    if key is not None and (first_uid := await store.find_by_idempotency_key(user.id, key, digest)):
+    if (
+        key is not None
+        and not query.dry_run
+        and (first_uid := await store.find_by_idempotency_key(user.id, key, digest))
+    ):
         return _accepted_response(first_uid)
-    await _check_queue(user, store, settings)
+    if not query.dry_run:
+        await _check_queue(user, store, settings)
     await quota.check(user.id, 0 if new_import is None else new_import.file.size)
     if options.destination_uid is not None:
         owner_id = await _check_destination(user, destination_field(body), options.destination_uid, authorizer)
@@ -102,6 +127,9 @@ async def import_creation(
     if new_import is None:
         file = await fetcher.fetch(body.url, settings.max_upload, user.quota_id)
         new_import = parse_upload(body, settings.max_upload, file)
+    if query.dry_run:
+        check = checker.check(user, new_import, language)
+        return PreviewResult(await run_until_disconnect(context.receive, check))
     return _accepted_response(await store.create(user.id, new_import, key))
 
 

@@ -52,6 +52,30 @@ class ImportAccepted(msgspec.Struct, frozen=True, kw_only=True):
     status: Annotated[Status, Meta(description="Always processing.")]
 
 
+class DryRun(msgspec.Struct, frozen=True):
+    dry_run: Annotated[
+        bool,
+        Meta(
+            description="true, or no value: check the file, store nothing, and return the result with 200.",
+            extra={"blank": True},
+        ),
+    ] = False
+
+
+class ImportPreview(msgspec.Struct, frozen=True, kw_only=True):
+    """How an import would end."""
+
+    dry_run: Annotated[bool, Meta(description="Always true: nothing was stored.")]
+    status: Annotated[Literal["complete", "error"], Meta(description="complete if the file can be imported.")]
+    messages: Annotated[
+        dict[str, Any],
+        Meta(description="As in the import. The `uid` of an asset that would be created is null."),
+    ]
+    sheets: Annotated[
+        list[SheetExcerpt], Meta(description="Excerpts of the sheets with problems or warnings, as in `rows/`.")
+    ]
+
+
 class ImportFilters(msgspec.Struct, frozen=True):
     status: Annotated[Status | None, Meta(description="Only imports with this status.")] = None
     ordering: Annotated[

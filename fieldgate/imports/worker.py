@@ -14,10 +14,10 @@ from fieldgate.assets.trash import Trash
 from fieldgate.db import Database, DataVersions, is_unavailable, now
 from fieldgate.db.database_readiness import DatabaseReadiness
 from fieldgate.db.log import purge_log
-from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.i18n.messages import PluralMessage
 from fieldgate.identity import WORKER
 from fieldgate.imports.leases import Job, LostLease
-from fieldgate.imports.results import ResultWriter
+from fieldgate.imports.results import INTERNAL_ERROR, SANDBOX_ERRORS, ResultWriter
 from fieldgate.imports.sandbox import runner
 from fieldgate.imports.store import TOPIC, ImportStore
 from fieldgate.imports.xlsform import Form, FormRejected, Library
@@ -36,32 +36,6 @@ TOO_MANY_ATTEMPTS = PluralMessage(
     "The file could not be read in {count} attempts. Simplify it, or contact the operator of this service.",
     MAX_ATTEMPTS,
 )
-INTERNAL_ERROR = Message("Something went wrong on our side. It has been noted; please try again later.")
-
-SANDBOX_ERRORS = {
-    runner.FailureReason.TIME: FormRejected(
-        "too_large",
-        Message(
-            "The file takes too long to read. Make it smaller or split it. If it is small, it may be damaged: open it,"
-            " save it again and send the new file."
-        ),
-    ),
-    runner.FailureReason.MEMORY: FormRejected(
-        "too_large",
-        Message(
-            "The file takes too much memory to read. Make it smaller or split it. If it is small, it may be damaged:"
-            " open it, save it again and send the new file."
-        ),
-    ),
-    runner.FailureReason.CRASH: FormRejected(
-        "reader_crashed",
-        Message(
-            "The file could not be read: it is damaged or of an unknown kind. Open it, save it again and send the new"
-            " file."
-        ),
-    ),
-    runner.FailureReason.FAULT: FormRejected("fault", INTERNAL_ERROR),
-}
 
 log = logging.getLogger(__name__)
 

@@ -243,14 +243,14 @@ def with_password(method: str) -> Call:
     return lambda context, caller: context.request_with_password(caller, method, "/token/")
 
 
-async def _post_import(context: MatrixContext, caller: str, **fields: str) -> httpx.Response:
+async def _post_import(context: MatrixContext, caller: str, query: str = "", **fields: str) -> httpx.Response:
     file = {"file": ("household.xlsx", xlsx())}
-    return await context.request(caller, "POST", "/api/v2/imports/", files=file, data=fields)
+    return await context.request(caller, "POST", f"/api/v2/imports/{query}", files=file, data=fields)
 
 
-def post_import_into(kind: str) -> Call:
+def post_import_into(kind: str, query: str = "") -> Call:
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
-        return await _post_import(context, caller, destination=context.shared_asset(kind).uid)
+        return await _post_import(context, caller, query, destination=context.shared_asset(kind).uid)
 
     return call
 
@@ -623,6 +623,7 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "import_creation": {
         "a new asset": _post_import,
         **{f"into {kind}": post_import_into(kind) for kind in ASSET_KINDS},
+        f"a dry run, into {PRIVATE}": post_import_into(PRIVATE, "?dry_run=true"),
     },
     "import_detail": {"the owner's import": on_import()},
     "import_answer": {"the owner's import": on_import(method="PATCH", json={"if_exists": "create"})},

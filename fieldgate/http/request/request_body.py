@@ -8,7 +8,7 @@ import asyncio
 import logging
 import re
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager, suppress
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
@@ -18,6 +18,7 @@ from urllib.parse import unquote
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
 from fieldgate.errors import BadRequest, Header, RequestTimeout, ServiceUnavailable
+from fieldgate.http.disconnects import Receive as Receive
 from fieldgate.http.request import body_parsing
 from fieldgate.http.request.body_parsing import (
     DEFAULT_MAX_BODY_BYTES,
@@ -40,7 +41,6 @@ RETRY_SECONDS = 60
 INCOMPLETE_BODY = Message("The body ended before it was complete.")
 NO_SPACE = Message("The server has no space for uploads at the moment. Try again later.")
 
-Receive = Callable[[], Awaitable[Any]]
 Parsed = TypeVar("Parsed")
 
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')

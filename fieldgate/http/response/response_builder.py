@@ -9,6 +9,7 @@ import msgspec
 
 from fieldgate.errors import Header, NotAcceptable, Problem
 from fieldgate.http import links
+from fieldgate.http.dry_run import DRY_RUN
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation import Format, choose_format
 from fieldgate.http.operations import JSON_OR_HTML, Created, Operation, PreviewResult, RecordResult
@@ -177,6 +178,8 @@ class ResponseBuilder:
                 dict.fromkeys(kind for operation in self._operations for kind in operation.body.media_types)
             ),
         }
+        if dry_runs := [each.route.method for each in self._operations if DRY_RUN in each.query_names]:
+            body["dry_run"] = dry_runs  # clients rely on it before they send what other servers would do
         complete = [
             *self._base_headers,
             responses.API_CSP,

@@ -4,7 +4,7 @@ import asyncio
 import gzip
 import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from http import HTTPStatus
 from itertools import chain
 from typing import Any
@@ -14,7 +14,8 @@ import msgspec
 import zstandard
 
 from fieldgate import __version__
-from fieldgate.errors import Header, RequestTimeout
+from fieldgate.errors import Header
+from fieldgate.http.disconnects import Receive, wait_for_disconnect
 from fieldgate.i18n.languages import Language
 from fieldgate.overload import run_in_thread_if
 
@@ -28,7 +29,6 @@ _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": lambda body: gzip.compress(body, compresslevel=5, mtime=0),
 }
 
-Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")  # the order of the Allow header
@@ -175,7 +175,7 @@ async def send_response(
 
 async def _send_stream(receive: Receive, send: Send, chunk: bytes, chunks: AsyncGenerator[bytes, None]) -> None:
     """Send all chunks, or stop when the client disconnects."""
-    disconnected = asyncio.create_task(_wait_for_disconnect(receive))
+    disconnected = asyncio.create_task(wait_for_disconnect(receive))
     try:
         while not disconnected.done():
             if chunk:
@@ -185,12 +185,6 @@ async def _send_stream(receive: Receive, send: Send, chunk: bytes, chunks: Async
         pass
     finally:
         disconnected.cancel()
-
-
-async def _wait_for_disconnect(receive: Receive) -> None:
-    with suppress(RequestTimeout):
-        while (await receive())["type"] != "http.disconnect":
-            pass
 
 
 def compress(body: bytes, encoding: str) -> bytes:

@@ -67,29 +67,38 @@ def count_issues(issues: Sequence[Mapping[str, Any]]) -> IssueCount:
     return IssueCount(sum(issue["code"] != MORE for issue in issues), more)
 
 
-def group_issues(messages: Mapping[str, Any], sheets: Sequence[Mapping[str, Any]]) -> list[SheetIssues]:
-    """Problems and warnings by sheet, in the order of their first appearance. `sheets` are excerpts of the workbook."""
+def group_issues(
+    messages: Mapping[str, Any], sheets: Sequence[Mapping[str, Any]], prefix: str = ""
+) -> list[SheetIssues]:
+    """Problems and warnings by sheet, in the order of their first appearance. `sheets` are excerpts of the workbook.
+
+    Ids begin with the prefix, which tells the files of a page apart.
+    """
     by_sheet: dict[str | None, list[tuple[str, int, Mapping[str, Any]]]] = {}
     for kind, key in (("problem", "problems"), ("warning", "warnings")):
         for index, issue in enumerate(messages.get(key, ())):
             if issue["code"] != MORE:
                 by_sheet.setdefault(issue["sheet"], []).append((kind, index, issue))
     excerpts = {excerpt["sheet"]: excerpt for excerpt in sheets}
-    return [_sheet_issues(sheet, found, excerpts.get(sheet)) for sheet, found in by_sheet.items()]
+    return [_sheet_issues(sheet, found, excerpts.get(sheet), prefix) for sheet, found in by_sheet.items()]
 
 
 def _sheet_issues(
-    sheet: str | None, found: Sequence[tuple[str, int, Mapping[str, Any]]], excerpt: Mapping[str, Any] | None
+    sheet: str | None,
+    found: Sequence[tuple[str, int, Mapping[str, Any]]],
+    excerpt: Mapping[str, Any] | None,
+    prefix: str,
 ) -> SheetIssues:
     rows = [] if excerpt is None else [excerpt["header"], *excerpt["rows"]]
     headers = rows[0]["cells"] if rows else []
     shown_rows = {
-        row["row"]: _shown_row(row, headers, rows[at - 1]["row"] if at > 1 else None) for at, row in enumerate(rows)
+        row["row"]: _shown_row(row, headers, rows[at - 1]["row"] if at > 1 else None, prefix)
+        for at, row in enumerate(rows)
     }
     marked = {(mark["kind"], mark["index"]): row for row in rows for mark in row["marks"]}
     issues = [
         ShownIssue(
-            id=_issue_id(kind, index),
+            id=_issue_id(kind, index, prefix),
             kind=kind,
             row=issue["row"],
             column=issue["column"],
@@ -104,7 +113,7 @@ def _sheet_issues(
     return SheetIssues(sheet, issues, excerpt["columns"], header, others)
 
 
-def _shown_row(row: Mapping[str, Any], headers: Sequence[str], previous: int | None) -> ShownRow:
+def _shown_row(row: Mapping[str, Any], headers: Sequence[str], previous: int | None, prefix: str) -> ShownRow:
     return ShownRow(
         number=row["row"],
         cells=[
@@ -112,7 +121,7 @@ def _shown_row(row: Mapping[str, Any], headers: Sequence[str], previous: int | N
                 headers[position],
                 text,
                 _strongest(mark["kind"] for mark in row["marks"] if mark["cell"] == position),
-                [_issue_id(mark["kind"], mark["index"]) for mark in row["marks"] if mark["cell"] == position],
+                [_issue_id(mark["kind"], mark["index"], prefix) for mark in row["marks"] if mark["cell"] == position],
             )
             for position, text in enumerate(row["cells"])
         ],
@@ -135,5 +144,5 @@ def _strongest(kinds: Any) -> str:
     return "problem" if "problem" in found else "warning" if found else ""
 
 
-def _issue_id(kind: str, index: int) -> str:
-    return f"{kind}-{index + 1}"
+def _issue_id(kind: str, index: int, prefix: str) -> str:
+    return f"{prefix}{kind}-{index + 1}"

@@ -5,11 +5,11 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fieldgate.http.internal_api import APIResponse, InternalAPI
+from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.request.body_parsing import DEFAULT_MAX_BODY_BYTES, UploadedFile
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.settings import Settings
-from fieldgate.web.page_views import FormErrors, FormResult, Page, Pages, Redirect, SubmittedForm
+from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Page, Pages, Redirect, SubmittedForm
 from fieldgate.web.pages.form_preview import isolated, offer_forms
 from fieldgate.web.pages.import_issues import count_issues, group_issues
 from fieldgate.web.pages.sharing_people import asset_uid, is_assigned
@@ -102,10 +102,13 @@ async def upload(form: SubmittedForm, api: InternalAPI) -> FormResult:
     files = form.files("files")
     if error := _check_files(files, form.get("destination")):
         return FormErrors({"files": [translate(error, form.language)]})
+    if form.get("check"):
+        return FormPreview({"checks": [await _check_only(form, api, file) for file in files]})
     sent: list[dict[str, str]] = []
     refused: dict[str, list[str]] = {}
     for file in files:
-        response = await _send(form, api, file)
+        key = {"Idempotency-Key": _idempotency_key(form, file)}
+        response = await api.send("POST", PATH, fields=_import_fields(form, file), headers=key)
         if response.status == CREATED:
             sent.append({"path": f"{PATH}{response.body['uid']}/", "filename": isolated(file.name)})
             continue
@@ -140,12 +143,29 @@ def _check_files(files: Sequence[UploadedFile], destination: str) -> Message | N
     return None
 
 
-async def _send(form: SubmittedForm, api: InternalAPI, file: UploadedFile) -> APIResponse:
-    fields: dict[str, str | UploadedFile] = {"file": file}
-    fields |= {
-        name: form.get(name) for name in ("destination", "library", "desired_type", "if_exists") if form.get(name)
+def _import_fields(form: SubmittedForm, file: UploadedFile) -> dict[str, str | UploadedFile]:
+    names = ("destination", "library", "desired_type", "if_exists")
+    return {"file": file, **{name: form.get(name) for name in names if form.get(name)}}
+
+
+async def _check_only(form: SubmittedForm, api: InternalAPI, file: UploadedFile) -> dict[str, Any]:
+    """What an import would find, or why the file is refused. Nothing is stored."""
+    fields = {**_import_fields(form, file), "if_exists": ""}  # that is asked when it is imported
+    response = await api.send("POST", PATH, query={"dry_run": "true"}, fields=fields)
+    if response.is_error:
+        refused = FormErrors.from_response(response).errors.values()
+        messages, sheets, errors = {}, [], [text for texts in refused for text in texts]
+    else:
+        messages, sheets = response.body["messages"], response.body["sheets"]
+        errors = [messages["error"]] if "error" in messages and not messages["problems"] else []
+    prefix = f"check-{secrets.token_hex(4)}-"  # the script shows the results of several requests on one page
+    return {
+        "prefix": prefix,
+        "filename": isolated(file.name),
+        "errors": errors,
+        **_count_all(messages),
+        "groups": group_issues(messages, sheets, prefix),
     }
-    return await api.send("POST", PATH, fields=fields, headers={"Idempotency-Key": _idempotency_key(form, file)})
 
 
 def _idempotency_key(form: SubmittedForm, file: UploadedFile) -> str:
@@ -167,6 +187,12 @@ def _summarize(record: Mapping[str, Any]) -> dict[str, Any]:
         "filename": record["filename"] or "–",
         "status": record["status"],
         "sent": record["date_created"],
+        **_count_all(messages),
+    }
+
+
+def _count_all(messages: Mapping[str, Any]) -> dict[str, Any]:
+    return {
         "problems": count_issues(messages.get("problems", ())),
         "warnings": count_issues(messages.get("warnings", ())),
         "asks": "existing" in messages,

@@ -41,6 +41,28 @@ def test_form_from_upload_to_sharing(
     leave(bashir)
 
 
+@pytest.mark.parametrize("way", ["mouse", "no-script"])
+def test_check_before_upload(start_actor: StartActor, people: tuple[str, str], way: str) -> None:
+    actor = start_actor(Language.ARABIC, way)
+    actor.log_in(people[0])
+    actor.follow("Imports")
+    files = [("needs.xlsx", demo_forms.household(TITLE)), ("mistakes.xlsx", demo_forms.with_problems())]
+    field = actor.main.locator("input[type=file]").first
+    actor.choose_files(field, files)
+    actor.press("Check only", actor.main)
+    checks = actor.main.locator("#checks")
+    expect(checks.get_by_role("heading", name="mistakes.xlsx")).to_be_visible(timeout=IMPORT_TIMEOUT_MS)
+    expect(checks).to_contain_text(actor.words("Nothing was stored."))
+    expect(checks.locator("td.marked.problem").first).to_be_visible()
+    expect(checks.get_by_role("heading", name="needs.xlsx")).to_be_visible()
+    actor.sees("You have not imported anything yet. Choose a file above; its result appears here.")
+    if way == "no-script":
+        actor.choose_files(field, files)  # a browser keeps no files for another page
+    actor.press("Upload", actor.main)
+    for filename, _ in files:
+        expect(actor.page.get_by_role("row").filter(has_text=filename)).to_be_visible(timeout=IMPORT_TIMEOUT_MS)
+
+
 def upload_three_files(actor: Actor, has_script: bool = True) -> None:
     words = actor.words
     actor.follow("Imports")

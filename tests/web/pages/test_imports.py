@@ -174,3 +174,37 @@ async def test_library_without_the_option_explains_and_offers_it(pages: ImportPa
     assert 'name="library" value="true" checked' in await pages.page(failed)
     made = await pages.import_file("library.xlsx", library, library="true", key="another key")
     assert "View the collection" in await pages.text(made)
+
+
+async def test_check_only_shows_the_problems_and_stores_nothing(pages: ImportPages) -> None:
+    files = [("good.xlsx", GOOD), ("household.xlsx", WITH_PROBLEMS), (f"{SCRIPT}.txt", b"no workbook")]
+    answer = await pages.upload(*files, ("bad.xlsx", HOSTILE), check="true", if_exists="ask")
+    assert answer.status_code == 200
+    assert SCRIPT not in answer.text
+    text = visible_text(answer.text).replace("\u2068", "").replace("\u2069", "")
+    assert "good.xlsx can be imported Nothing was stored. To import this file, upload it." in text
+    assert "household.xlsx cannot be imported Nothing was stored. Correct the file, then check or upload it." in text
+    assert "Row 4 · Column type “integr” is not a question type. Did you mean “integer”?" in text
+    assert 'class="marked problem" aria-describedby="check-' in answer.text
+    assert "This file is not a workbook." in text
+    assert "bad.xlsx cannot be imported Nothing was stored." in text
+    assert "You have not imported anything yet." in text
+    ids = re.findall(r'\bid="([^"]+)"', answer.text)
+    assert len(ids) == len(set(ids))
+    references = set(re.findall(r'aria-(?:describedby|labelledby)="([^"]+)"', answer.text))
+    assert {name for names in references for name in names.split()} <= set(ids)
+    assert (await pages.upload(check="true")).status_code == 400
+
+
+async def test_check_of_a_form_that_exists_is_about_the_file(pages: ImportPages) -> None:
+    await pages.import_file("good.xlsx", GOOD)
+    answer = await pages.upload(("good.xlsx", GOOD), check="true", if_exists="ask")
+    assert "can be imported" in visible_text(answer.text)
+    assert (await pages.page(PATH)).count('class="import-status') == 1
+
+
+async def test_check_in_arabic(pages: ImportPages) -> None:
+    pages.client.language = "ar"
+    text = visible_text((await pages.upload(("household.xlsx", WITH_PROBLEMS), check="true")).text)
+    for english in ("cannot be imported", "Nothing was stored", "Check only", "Correct the file"):
+        assert english not in text

@@ -8,11 +8,13 @@
     return element;
   };
 
-  // Gives the URL of the import, or nothing if the server refuses the file. A new attempt has the same key.
-  const send = (form, file, item, key) => new Promise((resolve) => {
+  // Gives the URL of the import, or nothing if the server refuses the file. A new attempt has the same key. A check is
+  // sent to the page, which has the result: it is added to those on this page.
+  const send = (form, file, item, key, check) => new Promise((resolve) => {
     const text = form.dataset, request = new XMLHttpRequest(), body = new FormData(form);
-    for (const name of ["files", "csrf_token", "key"]) body.delete(name);
-    body.append("file", file);
+    for (const name of check ? [] : ["files", "csrf_token", "key"]) body.delete(name);
+    body.set(check ? "files" : "file", file);
+    if (check) body.set("check", "true");
     item.textContent = "";
     add(item, "bdi", file.name);
     const state = add(item, "span", text.sending), bar = add(item, "progress", "");
@@ -21,22 +23,28 @@
     request.onloadend = () => {
       const { status } = request;
       let record = {};
-      try { record = JSON.parse(request.responseText); } catch { /* no connection */ }
+      try { record = JSON.parse(request.responseText); } catch { /* no connection, or a page */ }
       bar.remove();
       if (status === 401) location.reload();
       if (status === 201) {
         state.textContent = `✓ ${text.sent}`;
         return resolve(record.url);
       }
+      if (check && status === 200) {
+        const page = new DOMParser().parseFromString(request.responseText, "text/html");
+        document.getElementById("checks").append(...page.getElementById("checks").children);
+        state.textContent = `✓ ${text.checked}`;
+        return resolve();
+      }
       state.textContent = Object.values(record).flat().join(" ") || text.broken;
       state.className = "failed";
       if (status && status < 429) return resolve();
       const button = add(item, "button", text.retry);
       button.type = "button";
-      button.onclick = () => resolve(send(form, file, item, key));
+      button.onclick = () => resolve(send(form, file, item, key, check));
     };
-    request.open("POST", text.upload);
-    request.setRequestHeader("Accept", "application/json");
+    request.open("POST", check ? form.action : text.upload);
+    if (!check) request.setRequestHeader("Accept", "application/json");
     request.setRequestHeader("X-CSRFToken", form.elements.csrf_token.value);
     request.setRequestHeader("Idempotency-Key", key);
     request.send(body);
@@ -48,12 +56,13 @@
     const { files: input, destination } = form.elements, files = [...input.files], list = form.querySelector(".upload-files");
     if (!files.length || (files.length > 1 && destination?.value)) return; // the server explains
     event.preventDefault();
-    const button = form.querySelector("button"), urls = [];
-    button.disabled = true;
-    list.textContent = "";
+    const buttons = form.querySelectorAll(".tools button"), urls = [], check = event.submitter?.name === "check";
+    for (const button of buttons) button.disabled = true;
+    for (const element of [list, document.getElementById("checks")]) element?.replaceChildren();
     const items = files.map((file) => add(list, "li", file.name));
-    for (const [at, file] of files.entries()) urls.push(await send(form, file, items[at], `${random}-${number++}`));
-    button.disabled = false;
+    for (const [at, file] of files.entries()) urls.push(await send(form, file, items[at], `${random}-${number++}`, check));
+    for (const button of buttons) button.disabled = false;
+    if (check) return;
     input.value = "";
     if (urls.every(Boolean)) location.href = urls.length > 1 ? form.dataset.upload : urls[0];
     else refresh();
