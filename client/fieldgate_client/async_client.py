@@ -18,7 +18,7 @@ import msgspec
 
 from fieldgate_client import forms, sharing, teams
 from fieldgate_client.connection import Connection, ConnectionOptions
-from fieldgate_client.forms import ImportProgress, ImportResult, UploadProgress
+from fieldgate_client.forms import FormCheck, ImportProgress, ImportResult, UploadProgress
 from fieldgate_client.list_query import CHANGED_SINCE, PAGE_NAMES, FilterValue, ListQuery, encode_filters, parse_since
 from fieldgate_client.lists import AsyncRecordList
 from fieldgate_client.names import NameResolver, split_filters
@@ -145,6 +145,23 @@ class AsyncClient:
             on_progress=on_progress,
         )
         return await self.wait_for_import(uid, timeout=timeout, on_status=on_status)
+
+    async def check_form(
+        self,
+        path: str | Path,
+        destination: Asset | str | None = None,
+        *,
+        name: str = "",
+        library: bool = False,
+        desired_type: str = "",
+    ) -> FormCheck:
+        """Check an XLSForm like an import, which stores nothing: `problems` and `warnings` of the result.
+
+        Only for Fieldgate. Other servers get nothing, and there is `UnsupportedByServer`.
+        """
+        return await forms.check_form(
+            self.connection, path, destination, name=name, library=library, desired_type=desired_type
+        )
 
     async def wait_for_import(
         self, uid: str, *, timeout: float | None = None, on_status: ImportProgress | None = None

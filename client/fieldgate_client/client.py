@@ -159,6 +159,7 @@ class Client:
     list = _list_of(AsyncClient.list)
     get = _wait_for(AsyncClient.get)
     import_form = _wait_for(AsyncClient.import_form)
+    check_form = _wait_for(AsyncClient.check_form)
     wait_for_import = _wait_for(AsyncClient.wait_for_import)
     download_form = _wait_for(AsyncClient.download_form)
     share = _wait_for(AsyncClient.share)

@@ -25,6 +25,7 @@ from fieldgate_client.errors import (
     InvalidToken,
     NotFound,
     UnexpectedResponse,
+    UnsupportedByServer,
     request_failed,
 )
 from fieldgate_client.response_body import GZIP, ByteProgress, read_body
@@ -68,6 +69,12 @@ class HTTPResponse(msgspec.Struct, frozen=True):
         return msgspec.json.decode(self.body, type=kind, strict=False)
 
 
+class _Abilities(msgspec.Struct, frozen=True):
+    """What Fieldgate answers to OPTIONS: the methods that have a dry run. Others do not have the field."""
+
+    dry_run: list[str] = []
+
+
 class RetryNotice(msgspec.Struct, frozen=True):
     """Why a request is tried again, and when: for a person who watches a long run."""
 
@@ -107,6 +114,7 @@ class Connection:
         self._semaphore: asyncio.Semaphore | None = None
         self._loop: asyncio.AbstractEventLoop | None = None  # of client and semaphore
         self._is_fieldgate: bool | None = None
+        self._dry_run_paths: set[str] = set()
         self._has_answered = False  # with a body that could be parsed
         self._not_before = 0.0  # loop time before which the server wants no request
 
@@ -156,6 +164,21 @@ class Connection:
                 self._is_fieldgate = DATA_VERSION in response.headers
         return self._is_fieldgate
 
+    async def require_dry_run(self, path: str) -> None:
+        """Raise `UnsupportedByServer` unless the server says that it can try a POST to this path without doing it."""
+        if path in self._dry_run_paths:
+            return
+        try:
+            headers = {"Accept": "application/json"}
+            abilities = await self._send("OPTIONS", self._url(path, ()), headers, parse=_abilities)
+        except (NotFound, UnexpectedResponse):
+            abilities = _Abilities()
+        if "POST" not in abilities.dry_run:
+            raise UnsupportedByServer(
+                f"{self.server} is not a Fieldgate server that can check without importing (dry_run). Nothing was sent."
+            )
+        self._dry_run_paths.add(path)
+
     async def send(
         self,
         method: str,
@@ -182,13 +205,14 @@ class Connection:
         parse: Callable[[HTTPResponse], Parsed],
         *,
         is_repeatable: bool,
+        parameters: Parameters = (),
     ) -> Parsed:
         """POST a form with a file: `data` and `files` of httpx, made again for each attempt.
 
         Repeat only what the server recognises as the same.
         """
         headers = {"Accept": "application/json", **headers}
-        url = self._url(path, ())
+        url = self._url(path, parameters)
         return await self._send("POST", url, headers, body=form, parse=parse, is_repeatable=is_repeatable)
 
     def _url(self, path: str, parameters: Parameters) -> str:
@@ -381,6 +405,10 @@ def _check_redirect(request: httpx.Request, target: httpx.Request) -> None:
 
 def _same(response: HTTPResponse) -> HTTPResponse:
     return response
+
+
+def _abilities(response: HTTPResponse) -> _Abilities:
+    return response.decode(_Abilities)
 
 
 def _unreachable(reason: str, method: str, url: str, error: Exception, attempts: int) -> ConnectionFailed:

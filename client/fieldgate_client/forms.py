@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from http import HTTPStatus
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 from zipfile import is_zipfile
 
@@ -26,6 +26,7 @@ from fieldgate_client.sharing import asset_uid
 from fieldgate_client.terminal_text import clean_line, clip_text, format_table
 
 MAX_FORM_BYTES = 100 * 1024 * 1024  # servers have lower limits: Fieldgate 25 MiB, if the operator chose no other
+IMPORTS_PATH = "imports/"
 FIRST_PAUSE = 0.2  # seconds between two looks at an import, growing
 LONGEST_PAUSE = 3.0
 MAX_MESSAGE_CHARS = 2000  # KoboToolbox lists all its URLs in some messages
@@ -45,8 +46,8 @@ class ImportFailed(FieldgateError):
         text = record.messages.get("error") or record.messages.get("detail") or "The form was not imported."
         super().__init__(clean_line(str(text))[:MAX_MESSAGE_CHARS], status=status, request_id=request_id)
         self.record = record
-        self.problems = _problems(record, "problems")
-        self.warnings = _problems(record, "warnings")
+        self.problems = _problems(record.messages, "problems")
+        self.warnings = _problems(record.messages, "warnings")
 
     def __str__(self) -> str:
         if not self.problems:
@@ -87,6 +88,47 @@ class ImportResult(msgspec.Struct, frozen=True):
         return "\n".join(lines)
 
 
+class IssueMark(msgspec.Struct, frozen=True):
+    """The cell of a problem or warning; `index` is its place in their list."""
+
+    kind: Literal["problem", "warning"]
+    index: int
+    cell: int | None
+
+
+class ExcerptRow(msgspec.Struct, frozen=True):
+    marks: list[IssueMark]
+
+
+class SheetExcerpt(msgspec.Struct, frozen=True):
+    """The letters of some columns, and the rows with problems or warnings."""
+
+    columns: list[str]
+    header: ExcerptRow
+    rows: list[ExcerptRow]
+
+
+class FormCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """How an import of a form would end. Nothing was stored."""
+
+    dry_run: Literal[True]
+    status: Literal["complete", "error"]
+    messages: dict[str, Any]
+    sheets: list[SheetExcerpt] = []
+
+    @property
+    def problems(self) -> list[Problem]:
+        """Why it would not be imported. A reason without a place is one problem."""
+        if self.status == "complete":
+            return []
+        reason = Problem(message=str(self.messages.get("error", "")), code=self.messages.get("error_type"))
+        return _problems(self.messages, "problems") or [reason]
+
+    @property
+    def warnings(self) -> list[Problem]:
+        return _problems(self.messages, "warnings")
+
+
 def read_form(path: str | Path) -> tuple[str, bytes]:
     """The name of a file and its content."""
     file = Path(path)
@@ -123,21 +165,49 @@ async def send_form(
     if not is_fieldgate:
         # KoboToolbox does not read the name of the file, and cuts a name at its last dot.
         name = name + Path(filename).suffix if name else filename
+    data = _fields(connection, uid, name, desired_type, library=library)
+    # KoboToolbox does not know the key: a repeated request would import the form twice.
+    return await connection.upload(
+        IMPORTS_PATH,
+        lambda: {"data": data, "files": {"file": (filename, _SentFile(content, on_progress))}},
+        {"Idempotency-Key": uuid.uuid4().hex},
+        lambda response: response.decode(Import).uid,
+        is_repeatable=is_fieldgate,
+    )
+
+
+async def check_form(
+    connection: Connection,
+    path: str | Path,
+    destination: Asset | str | None = None,
+    *,
+    name: str = "",
+    library: bool = False,
+    desired_type: str = "",
+) -> FormCheck:
+    """Check a form without importing it. A server that would import it gets nothing: raise `UnsupportedByServer`."""
+    uid = asset_uid(destination or "")
+    filename, content = read_form(path)
+    await connection.require_dry_run(IMPORTS_PATH)
+    data = _fields(connection, uid, name, desired_type, library=library)
+    return await connection.upload(
+        IMPORTS_PATH,
+        lambda: {"data": data, "files": {"file": (filename, content)}},
+        {},
+        lambda response: response.decode(FormCheck),
+        is_repeatable=True,
+        parameters={"dry_run": "true"},
+    )
+
+
+def _fields(connection: Connection, uid: str, name: str, desired_type: str, *, library: bool) -> dict[str, str]:
     fields = {
         "name": name,
         "destination": f"{connection.server}{API_ROOT}assets/{quote(uid, safe='')}/" if uid else "",
         "library": "true" if library else "false",  # KoboToolbox takes a missing one as true
         "desired_type": desired_type,
     }
-    data = {field: value for field, value in fields.items() if value}
-    # KoboToolbox does not know the key: a repeated request would import the form twice.
-    return await connection.upload(
-        "imports/",
-        lambda: {"data": data, "files": {"file": (filename, _SentFile(content, on_progress))}},
-        {"Idempotency-Key": uuid.uuid4().hex},
-        lambda response: response.decode(Import).uid,
-        is_repeatable=is_fieldgate,
-    )
+    return {field: value for field, value in fields.items() if value}
 
 
 class _SentFile(BytesIO):
@@ -183,7 +253,7 @@ async def _wait(connection: Connection, uid: str, on_status: ImportProgress | No
     if record.status != "complete":
         raise ImportFailed(record, status=response.status, request_id=response.request_id)
     assets = [await _fetch_asset(connection, each) for each in _asset_uids(record)]
-    return ImportResult(record, assets, _problems(record, "warnings"))
+    return ImportResult(record, assets, _problems(record.messages, "warnings"))
 
 
 async def _fetch_asset(connection: Connection, uid: str) -> Asset:
@@ -200,8 +270,8 @@ def _asset_uids(record: Import) -> list[str]:
     return [*dict.fromkeys(uid for uid in uids if isinstance(uid, str) and uid)]
 
 
-def _problems(record: Import, key: str) -> list[Problem]:
-    entries = record.messages.get(key)
+def _problems(messages: dict[str, Any], key: str) -> list[Problem]:
+    entries = messages.get(key)
     return [_problem(each) for each in entries] if isinstance(entries, list) else []
 
 

@@ -67,6 +67,7 @@ for command in (
     *(serve, worker, migrate, backup, restore, db, doctor, user, token, assets, events),
     ClientCommand("fetch", "Read a complete list of a server into a file."),
     ClientCommand("import", "Import forms on a server, and show their problems."),
+    ClientCommand("check", "Check forms with a server, without importing them."),
     ClientCommand("share", "Assign permissions on a server, or remove them."),
 ):
     main.add_command(command)

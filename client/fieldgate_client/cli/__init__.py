@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from fieldgate_client.cli.check_forms import CHECK
 from fieldgate_client.cli.exit_codes import EXIT_CODES_HELP, ExitCode
 from fieldgate_client.cli.fetch import FETCH, expand_filters
 from fieldgate_client.cli.import_forms import IMPORT
@@ -148,6 +149,7 @@ examples:
 COMMANDS = {
     "fetch": FETCH,
     "import": IMPORT,
+    "check": CHECK,
     "share": SHARE,
     "explain": EXPLAIN,
     "team": TEAM,

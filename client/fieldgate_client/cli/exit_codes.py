@@ -28,7 +28,7 @@ exit codes:
   3    not logged in, or not allowed
   4    the server is unreachable, or fails or is busy on every attempt: try again later
   5    the list could not be read completely; no file was written
-  6    a form was not imported because of problems in it
+  6    a form was not imported, or could not be, because of problems in it
   130  interrupted with Ctrl-C or SIGTERM
 """
 

@@ -17,20 +17,29 @@ FORM_ENDINGS = frozenset({".xlsx", ".xls", ".xlsm", ".ods", ".csv"})
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_form_options(parser)
+    add_retries_option(parser, SHORT_RETRIES)
+    add_server_options(parser)
+
+
+def add_form_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", metavar="FILE", nargs="+", help="a form, or a folder with forms")
     parser.add_argument("--into", metavar="UID", help="make it a new version of this form: uid or URL")
     parser.add_argument("--name", help="name of a new form that has no form_title")
     parser.add_argument("--library", action="store_true", help="import blocks and questions into the library")
     parser.add_argument("--type", choices=["survey", "template", "block", "question"], help="what to create")
-    add_retries_option(parser, SHORT_RETRIES)
-    add_server_options(parser)
 
 
-def import_forms(session: Session) -> int:
+def chosen_forms(session: Session) -> list[Path]:
     options = session.options
     files = find_forms(options.files)
     if (options.into or options.name) and len(files) != 1:
         raise UsageError("--into and --name need exactly one file.")
+    return files
+
+
+def import_forms(session: Session) -> int:
+    files = chosen_forms(session)
     with session.open_client() as client:
         return worst_code([_import_file(session, client, file) for file in files])
 
