@@ -338,8 +338,8 @@ async def test_destination_changed_during_processing(
     find = AssetStore.find
     under_way: list[asyncio.Task[Any]] = []
 
-    async def and_meanwhile(*arguments: Any) -> Any:
-        found = await find(*arguments)
+    async def and_meanwhile(*arguments: Any, **options: Any) -> Any:
+        found = await find(*arguments, **options)
         if under_way:  # the call comes from the request
             return found
         request = harness.service.request(
