@@ -16,7 +16,7 @@ from fieldgate.accounts.store import INVITATION_PREFIX, end_all_sessions, hash_t
 from fieldgate.accounts.tables import invitations, users
 from fieldgate.db import Database, now, upsert
 from fieldgate.db.log import write_log
-from fieldgate.identity import NO_ORIGIN, Origin, User
+from fieldgate.identity import NO_ORIGIN, Caller, Origin, User
 
 INVITATION_LIFETIME = timedelta(days=1)
 INVITATION_PATH = "/invitation/"
@@ -37,14 +37,14 @@ class InvitationStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def create(self, user_id: int, by: User) -> Invitation | None:
+    async def create(self, user_id: int, by: Caller) -> Invitation | None:
         """Create a link, which replaces an earlier one. None if the user is disabled."""
         secret, timestamp = new_token(INVITATION_PREFIX), now()
         expires = timestamp + INVITATION_LIFETIME
         values = {
             "user_id": user_id,
             "hash": hash_token(secret),
-            "created_by": by.id,
+            "created_by": by.id or 0,
             "created_at": timestamp,
             "expires_at": expires,
         }

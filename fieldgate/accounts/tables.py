@@ -140,7 +140,7 @@ invitations = Table(
     metadata,
     Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("hash", LargeBinary(32), nullable=False, unique=True),
-    Column("created_by", Integer, nullable=False),  # id of the superuser
+    Column("created_by", Integer, nullable=False),  # id of the superuser; 0: a command
     Column("created_at", Timestamp, nullable=False),
     Column("expires_at", Timestamp, nullable=False),
 )

@@ -117,8 +117,14 @@ class TeamStore:
             team = await _find(connection, caller, uid)
             return await _find_member(connection, team.id, username)
 
-    async def create(self, by: User, name: str, description: str) -> str:
-        """Create a team, of which the caller is the first admin. Return its uid."""
+    async def create(
+        self,
+        by: User,
+        name: str,
+        description: str,
+        then: Callable[[AsyncConnection, str], Awaitable[None]] | None = None,
+    ) -> str:
+        """Create a team, of which the caller is the first admin. Return its uid. `then` is in the same transaction."""
         name = _check_name(name)
         _check_description(description)
         uid = new_uid("t")
@@ -136,6 +142,8 @@ class TeamStore:
             await connection.execute(teams.insert().values(id=team_id, **names))
             await connection.execute(team_members.insert().values(_member_row(team_id, by.id, ADMIN)))
             await write_log(connection, by, _entry("create", LogObject("team", uid, name)))
+            if then is not None:
+                await then(connection, uid)
             await self._data_versions.bump(connection, TOPIC)
         return uid
 

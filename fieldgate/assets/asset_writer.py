@@ -4,6 +4,7 @@ The content is checked before the transaction begins, which can take seconds. Pe
 that nobody can start checks for an asset that is not theirs, and again in the transaction.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -72,6 +73,16 @@ class WrittenAsset(msgspec.Struct, frozen=True):
     warnings: list[dict[str, Any]] | None = None
 
 
+class MovedAsset(msgspec.Struct, frozen=True, kw_only=True):
+    """What an asset of another server has beside the fields of a request."""
+
+    uid: str
+    values: dict[str, Any]  # of its columns; they win over what the content says
+    file: UploadedFile | None = None  # the workbook that the content is from
+    check: Callable[[AsyncConnection, Row[Any]], Awaitable[None]]  # called before a change, with the locked row
+    finish: Callable[[AsyncConnection], Awaitable[None]]  # writes what belongs to it, in the same transaction
+
+
 class AssetWriter:
     def __init__(
         self, database: Database, data_versions: DataVersions, checker: ContentChecker, quota: StorageQuota
@@ -88,7 +99,7 @@ class AssetWriter:
     def localize_warnings(self, written: WrittenAsset, language: Language) -> list[FormIssue]:
         return self._checker.localize_warnings(written.warnings or [], language)
 
-    async def create(self, user: User, body: AssetCreation) -> WrittenAsset:
+    async def create(self, user: User, body: AssetCreation, moved: MovedAsset | None = None) -> WrittenAsset:
         if body.clone_from and body.content is not None:
             raise ValidationError({"clone_from": [_CONTENT_OR_CLONE]})
         if body.file is not None and (body.clone_from or body.content is not None):
@@ -98,18 +109,19 @@ class AssetWriter:
         parent_uid = parse_field("parent", "assets", body.parent) if body.parent and body.parent.strip() else None
         if parent_uid is not None:
             await self._check_parent(user, body, parent_uid)
-        uid = new_uid("a")
-        given = {"uid": uid} if body.tag_string is None else {"uid": uid, "tags": tags}
+        uid = new_uid("a") if moved is None else moved.uid
+        given: dict[str, Any] = {"uid": uid} if body.tag_string is None else {"uid": uid, "tags": tags}
         if not (body.clone_from and body.clone_from.strip()):
             new = await self._from_content(user, body, uid)
-            await self._insert(user, msgspec.structs.replace(new, **given), parent_uid, body.file)
+            given |= {} if moved is None else moved.values
+            await self._insert(user, msgspec.structs.replace(new, **given), parent_uid, body.file, moved)
             return WrittenAsset(uid, new.warnings)
         async with self._clone_slots.slot(user.quota_id):
             new = await self._clone(user, body, uid)
             await self._insert(user, msgspec.structs.replace(new, **given), parent_uid)
         return WrittenAsset(uid)
 
-    async def change(self, user: User, uid: str, body: AssetChange) -> WrittenAsset:
+    async def change(self, user: User, uid: str, body: AssetChange, moved: MovedAsset | None = None) -> WrittenAsset:
         """Change the name, settings and content of an asset. What is not sent stays as it is."""
         asset = await self._store.authorize(uid, user)
         asset.require("change_asset")
@@ -120,10 +132,21 @@ class AssetWriter:
         changes = {field: value for field, value in values.items() if value is not None}
         if body.content is not None:
             await self._quota.check(asset.owner_id, len(body.content.data))
-            return await self._replace_content(user, asset, body.content, changes)
-        if changes:
-            await self._store.update(user, uid, **changes)
+            return await self._replace_content(user, asset, body.content, changes, moved)
+        if changes or moved is not None:
+            async with self._database.transaction() as connection:
+                await self._update(connection, user, uid, changes, moved)
         return WrittenAsset(uid)
+
+    async def _update(
+        self, connection: AsyncConnection, user: User, uid: str, changes: dict[str, Any], moved: MovedAsset | None
+    ) -> None:
+        row = await self._store.lock_to_change(connection, uid, user)
+        if moved is not None:
+            await moved.check(connection, row)
+        await self._store.update(connection, user, row, **changes, **({} if moved is None else moved.values))
+        if moved is not None:
+            await moved.finish(connection)
 
     async def _from_content(self, user: User, body: AssetCreation, uid: str) -> NewAsset:
         asset_type, name = body.asset_type or SURVEY, strip_control_characters(body.name or "")
@@ -172,7 +195,12 @@ class AssetWriter:
         return await self._check(user, msgspec.json.encode(version.content), asset_type, name, uid, allows_empty=True)
 
     async def _replace_content(
-        self, user: User, asset: AuthorizedAsset, content: EncodedJSON, changes: dict[str, Any]
+        self,
+        user: User,
+        asset: AuthorizedAsset,
+        content: EncodedJSON,
+        changes: dict[str, Any],
+        moved: MovedAsset | None = None,
     ) -> WrittenAsset:
         if asset.asset_type == COLLECTION:
             raise ValidationError({"content": [_NO_CONTENT_IN_COLLECTION]})
@@ -182,20 +210,31 @@ class AssetWriter:
         checked = await self._check(user, content.data, asset.asset_type, changes.get("name", found[0]), asset.uid)
         async with self._database.transaction() as connection:
             row = await self._store.lock_to_change(connection, asset.uid, user)
+            if moved is not None:
+                await moved.check(connection, row)
             if "settings" in changes:
                 changes = {**changes, "settings": {**row.settings, **changes["settings"]}}
             if checked.title:
                 changes = {**changes, "name": checked.title[:MAX_NAME_CHARS]}
             if checked.asset_type != row.asset_type:
                 changes = {**changes, "asset_type": checked.asset_type}
+            if moved is not None:
+                changes = {**changes, **moved.values}
+            file = None if moved is None else moved.file
             version = NewVersion(
-                content=checked.content, summary=checked.summary, xform=checked.xform, warnings=checked.warnings
+                content=checked.content,
+                summary=checked.summary,
+                xform=checked.xform,
+                warnings=checked.warnings,
+                file_id=None if file is None else await self._store.add_file(connection, file.name, file.data),
             )
             uid = await self._store.add_version(connection, row, version, modified_by=user.id, **changes)
             replaced = asset_entry("update-content", row, latest_version_uid=uid)
             await write_log(connection, user, replaced, *change_entries(row, changes))
             if "asset_type" in changes:
                 await apply_type_change(self._sharing, connection, row.uid, user)
+            if moved is not None:
+                await moved.finish(connection)
             await self._data_versions.bump(connection, TOPIC)
         return WrittenAsset(asset.uid, checked.warnings)
 
@@ -228,10 +267,16 @@ class AssetWriter:
         _require_collection(collection)
 
     async def _insert(
-        self, user: User, new: NewAsset, parent_uid: str | None, file: UploadedFile | None = None
+        self,
+        user: User,
+        new: NewAsset,
+        parent_uid: str | None,
+        file: UploadedFile | None = None,
+        moved: MovedAsset | None = None,
     ) -> None:
         async with self._database.transaction() as connection:
             parent_id = None if parent_uid is None else await self._lock_parent(connection, user, parent_uid)
+            file = file if moved is None else moved.file
             file_id = None if file is None else await self._store.add_file(connection, file.name, file.data)
             new = msgspec.structs.replace(new, parent_id=parent_id, file_id=file_id)
             try:
@@ -240,6 +285,8 @@ class AssetWriter:
                 raise Unauthorized from None
             await write_log(connection, user, asset_entry("create", new, asset_type=new.asset_type))
             await self._store.update_collection_summary(connection, parent_id)
+            if moved is not None:
+                await moved.finish(connection)
             await self._data_versions.bump(connection, TOPIC)
 
     async def _lock_parent(self, connection: AsyncConnection, user: User, uid: str) -> int:

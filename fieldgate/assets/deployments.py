@@ -44,6 +44,10 @@ class Deployments:
                 raise WrongDeploymentMethod(Message("A version is deployed already. Use PATCH to deploy another one."))
             await self._deploy(connection, user, asset, body.version_id, active=body.active is not False)
 
+    async def deploy_newest(self, connection: AsyncConnection, user: User, uid: str, *, active: bool) -> None:
+        """Deploy the newest version in a transaction of the caller, whatever was deployed before."""
+        await self._deploy(connection, user, await self._lock(connection, user, uid), None, active=active)
+
     async def change(self, user: User, uid: str, body: DeploymentBody) -> None:
         """Deploy the newest version, or only set `active` if nothing else is given."""
         async with self._database.transaction() as connection:

@@ -297,17 +297,15 @@ class AssetStore:
         entry = LogEntry(log_type=PROJECT, action="export", object=exported)
         await count_in_log(self._database, caller, entry)
 
-    async def update(self, user: User, uid: str, **values: Any) -> None:
-        """Change an asset, if the user may. This is checked after the asset is locked. Settings are merged."""
-        async with self._database.transaction() as connection:
-            row = await self.lock_to_change(connection, uid, user)
-            if "settings" in values:
-                values["settings"] = {**row.settings, **values["settings"]}
-            await write_log(connection, user, *change_entries(row, values))
-            changed = assets.update().where(assets.c.id == row.id)
-            values = {"modified_at": now(), "modified_by": user.id, **_with_name_key(values)}
-            await connection.execute(changed.values(values))
-            await self._data_versions.bump(connection, TOPIC)
+    async def update(self, connection: AsyncConnection, user: User, row: Row[Any], **values: Any) -> None:
+        """Change the asset of a locked row. Settings are merged."""
+        if "settings" in values:
+            values["settings"] = {**row.settings, **values["settings"]}
+        await write_log(connection, user, *change_entries(row, values))
+        changed = assets.update().where(assets.c.id == row.id)
+        values = {"modified_at": now(), "modified_by": user.id, **_with_name_key(values)}
+        await connection.execute(changed.values(values))
+        await self._data_versions.bump(connection, TOPIC)
 
     async def find_open_invite(self, asset_id: int) -> Row[Any] | None:
         """Return the open invitation to own an asset: uid, sender_id, recipient_id, sender, recipient, status."""

@@ -311,10 +311,11 @@ def _requested_ends(grants: Iterable[Grant]) -> dict[str, datetime | None]:
 
 def _apply(rule: _Rule, asset: AssetGrants, before: PermissionState, grants: Sequence[Grant]) -> RuleOutcome:
     kept = [each for each in grants if not each.is_denied]
-    if rule is rules.replace and any(each.is_inherited for each in grants):
+    if any(each.is_inherited for each in grants):
         passed = rules.passed_on(before, asset.asset_type)
         kept = [each for each in kept if not each.is_inherited or each.permission in passed]
-        rule = rules.replace if kept else rules.replace_direct
+        if rule is rules.replace and not kept:
+            rule = rules.replace_direct
     outcome = rule(before, _permissions(kept), asset.asset_type, _merge_filters(kept), _requested_ends(kept))
     denied = [each.permission for each in grants if each.is_denied and each.permission is not None]
     if not denied:
