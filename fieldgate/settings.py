@@ -26,7 +26,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 LOOPBACK: tuple[Network, ...] = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
 
 # Variables that are options of a command, not settings of the service.
-COMMAND_VARIABLES = frozenset({PREFIX + "SYNC_TOKEN"})
+COMMAND_VARIABLES = frozenset({PREFIX + "SYNC_TOKEN", PREFIX + "SOURCE_TOKEN"})
 # Variables of `fetch`, `import` and `share`, which are commands of the client library.
 CLIENT_VARIABLES = frozenset({PREFIX + "URL", PREFIX + "TOKEN"})
 

@@ -74,7 +74,9 @@ ON_BOTH_DATABASES = frozenset(
     }
 )
 # Whole programs, browsers and corpora: `make test` runs them, `make quick` does not.
-NOT_QUICK = frozenset({"browser", "cli", "client", "conformance", "imports/test_hostile.py", "imports/test_killing.py"})
+NOT_QUICK = frozenset(
+    {"browser", "cli", "client", "conformance", "imports/test_hostile.py", "imports/test_killing.py", "move"}
+)
 
 
 def pytest_configure() -> None:

@@ -13,6 +13,7 @@ from fieldgate.cli.db_copy import db
 from fieldgate.cli.doctor import doctor
 from fieldgate.cli.events import events
 from fieldgate.cli.migrate import migrate
+from fieldgate.cli.move import move_in, move_out
 from fieldgate.cli.serve import serve
 from fieldgate.cli.tokens import token
 from fieldgate.cli.users import user
@@ -64,7 +65,7 @@ class ClientCommand(click.Command):
 
 
 for command in (
-    *(serve, worker, migrate, backup, restore, db, doctor, user, token, assets, events),
+    *(serve, worker, migrate, backup, restore, db, doctor, user, token, assets, events, move_in, move_out),
     ClientCommand("fetch", "Read a complete list of a server into a file."),
     ClientCommand("import", "Import forms on a server, and show their problems."),
     ClientCommand("check", "Check forms with a server, without importing them."),

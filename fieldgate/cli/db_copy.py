@@ -78,6 +78,7 @@ async def _copy(source: str, target: str, live: bool, show: ProgressReporter, on
     import fieldgate.assets.tables
     import fieldgate.events.tables
     import fieldgate.imports.tables
+    import fieldgate.move.tables
     import fieldgate.reference.tables  # noqa: F401
     from fieldgate.db.copy_database import CopyError, copy_database
 

@@ -19,7 +19,8 @@ from babel import Locale
 import fieldgate.accounts.tables
 import fieldgate.assets.tables
 import fieldgate.events.tables
-import fieldgate.imports.tables  # noqa: F401  (they register their tables)
+import fieldgate.imports.tables
+import fieldgate.move.tables  # noqa: F401  (they register their tables)
 from fieldgate.db.schema import REQUIRED_REVISION
 from fieldgate.db.tables import metadata, topic_versions
 from fieldgate.reference.tables import countries, disaster_types

@@ -1,0 +1,291 @@
+"""Move assets in, one transaction each, and say what was done with each and what was not."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, get_args
+
+import msgspec
+from sqlalchemy import Row, select
+from sqlalchemy.engine import Connection
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fieldgate.assets.asset_writer import AssetWriter, MovedAsset, complete_settings, parse_tags
+from fieldgate.assets.deployments import Deployments
+from fieldgate.assets.form_checker import ContentChecker, ContentToCheck
+from fieldgate.assets.schemas import AssetType
+from fieldgate.assets.sharing.changes import SharingChange, apply_change
+from fieldgate.assets.sharing.grant_parsing import ErrorCollector, parse_assignments
+from fieldgate.assets.sharing.grants import Action
+from fieldgate.assets.sharing.store import AssignmentStore
+from fieldgate.assets.store import AssetStore
+from fieldgate.assets.tables import COLLECTION, assets
+from fieldgate.assets.write_schemas import MAX_NAME_CHARS, AssetChange, AssetCreation
+from fieldgate.db import Database, DataVersions
+from fieldgate.errors import Problem, ValidationError
+from fieldgate.http.request.body_parsing import EncodedJSON, UploadedFile
+from fieldgate.i18n.languages import Language
+from fieldgate.identity import User
+from fieldgate.move.people import People
+from fieldgate.move.plan import KnownAsset, MoveAction, Step, decide, hash_of
+from fieldgate.move.source_assets import ListedAsset, Source, SourceAsset, UnreadableAsset
+from fieldgate.move.store import choose_uid, find_known, read_local_hash, write_known
+
+MAX_REASONS = 200  # of one asset
+
+
+class MoveResult(msgspec.Struct):
+    """What was done with one asset, or would be."""
+
+    source_uid: str
+    action: MoveAction
+    asset_type: str = ""
+    name: str = ""
+    owner: str = ""
+    uid: str = ""  # here
+    assignments: int = 0
+    reasons: list[str] = msgspec.field(default_factory=list)
+
+    def note(self, reason: str) -> None:
+        if len(self.reasons) < MAX_REASONS:
+            self.reasons.append(reason)
+
+
+class _DryRun(Exception):
+    """Rolls the transaction back."""
+
+
+class _ChangedMeanwhile(Exception):
+    """Somebody changed the asset since it was compared."""
+
+
+class _Move(msgspec.Struct, frozen=True):
+    """One asset with what is to be written here."""
+
+    asset: SourceAsset
+    owner: User
+    parent_uid: str | None
+    assignments: list[dict[str, Any]]
+    tags: Sequence[str]
+    known: KnownAsset  # as it will be
+    result: MoveResult
+
+
+class AssetMover:
+    def __init__(
+        self,
+        database: Database,
+        data_versions: DataVersions,
+        writer: AssetWriter,
+        checker: ContentChecker,
+        source: Source,
+        people: People,
+        *,
+        is_dry_run: bool,
+    ) -> None:
+        self._database = database
+        self._writer = writer
+        self._checker = checker
+        self._source = source
+        self._people = people
+        self._is_dry_run = is_dry_run
+        self._store = AssetStore(database, data_versions)
+        self._sharing = AssignmentStore(database, data_versions)
+        self._deployments = Deployments(database, data_versions)
+        self._planned: set[str] = set()  # collections that a dry run would create
+
+    async def move(self, listed: ListedAsset) -> MoveResult:
+        """Move one asset. Raise `MoveError` if the source cannot be read any more."""
+        result = MoveResult(listed.uid, MoveAction.SKIP, listed.asset_type, owner=listed.owner)
+        try:
+            await self._move(await self._source.read(listed), result)
+        except UnreadableAsset as error:
+            result.note(f"It cannot be read: {error}")
+        except Problem as problem:
+            result.action = MoveAction.SKIP
+            for reason in _reasons(problem):
+                result.note(reason)
+        except _ChangedMeanwhile:
+            result.action = MoveAction.KEEP
+            result.note("It was changed here at this moment. Run the command again.")
+        return result
+
+    async def _move(self, asset: SourceAsset, result: MoveResult) -> None:
+        result.name, result.asset_type = asset.name, asset.asset_type
+        result.reasons += asset.left_behind
+        if asset.asset_type not in get_args(AssetType):
+            return result.note("There are no assets of this type here.")
+        owner = await self._people.find_owner(asset.owner)
+        if owner is None:
+            return await self._move_without_owner(asset, result)
+        parent_uid = await self._find_parent(asset, result)
+        shared = await self._find_assignments(asset, result)
+        tags = parse_tags(asset.tags)
+        details = [asset.name, owner.username, parent_uid, asset.settings, tags, asset.is_active, shared]
+        content_hash = hashlib.sha256(asset.content).hexdigest()
+        async with self._database.read_transaction() as connection:
+            before = await find_known(connection, self._source.name, asset.uid)
+            local_hash = None if before is None else await read_local_hash(connection, before.uid)
+            known = KnownAsset(await choose_uid(connection, asset.uid, before), content_hash, hash_of(details))
+        step = decide(before, known, local_hash)
+        result.action, result.uid, result.assignments = step.action, known.uid, len(shared)
+        if step.reason:
+            result.note(step.reason)
+        if step.action in (MoveAction.CREATE, MoveAction.CHANGE):
+            await self._write(_Move(asset, owner, parent_uid, shared, tags, known, result), step, local_hash)
+            if self._is_dry_run and step.action is MoveAction.CREATE:
+                self._planned.add(asset.uid)
+        return None
+
+    async def _move_without_owner(self, asset: SourceAsset, result: MoveResult) -> None:
+        """Report what is wrong with it. In a dry run, the owner may be a user who would be created."""
+        if not self._people.is_invited(asset.owner):
+            return result.note(f"Its owner {asset.owner} is not here. Create this user, or use --users or --invite.")
+        if asset.content:
+            content = ContentToCheck(
+                data=asset.content, asset_type=asset.asset_type, name=asset.name, asset_uid=asset.uid, allows_empty=True
+            )
+            await self._checker.check(User(id=0), content)
+        result.action, result.assignments = MoveAction.CREATE, len(await self._find_assignments(asset, result))
+        self._planned.add(asset.uid)
+        return None
+
+    async def _find_parent(self, asset: SourceAsset, result: MoveResult) -> str | None:
+        if asset.parent is None or asset.parent in self._planned:
+            return None
+        if asset.asset_type == COLLECTION:
+            result.note("A collection cannot be in a collection here.")
+            return None
+        async with self._database.read_transaction() as connection:
+            known = await find_known(connection, self._source.name, asset.parent)
+            if known is not None and await read_local_hash(connection, known.uid) is not None:
+                return known.uid
+        result.note("Its collection is not here. What people have through it is not moved.")
+        return None
+
+    async def _find_assignments(self, asset: SourceAsset, result: MoveResult) -> list[dict[str, Any]]:
+        """The assignments as a request would name them. Those to people who are not here are reported."""
+        found, missing = list[dict[str, Any]](), defaultdict[str, list[str]](list)
+        for each in asset.assignments:
+            user, permission = each.key
+            name = await self._people.find_name(user)
+            if name is None:
+                missing[user].append(permission)
+                continue
+            fields = {"user": name, "permission": permission, "inherited": each.inherited}
+            optional = {"partial_permissions": each.partial_permissions, "expires_at": each.expires_at}
+            found.append(fields | {key: value for key, value in optional.items() if value})
+        for name, permissions in missing.items():
+            if not self._people.is_invited(name):
+                result.note(f"{name} is not here. Not assigned: {', '.join(permissions)}")
+        return found
+
+    async def _write(self, move: _Move, step: Step, local_hash: str | None) -> None:
+        asset, owner, uid = move.asset, move.owner, move.known.uid
+        parent_ids: set[int | None] = set()
+        values: dict[str, Any] = {"name": asset.name[:MAX_NAME_CHARS]}
+
+        async def check(connection: AsyncConnection, row: Row[Any]) -> None:
+            if await read_local_hash(connection, uid) != local_hash:
+                raise _ChangedMeanwhile
+            parent = select(assets.c.id).where(assets.c.uid == move.parent_uid)
+            values["parent_id"] = (await connection.execute(parent)).scalar()
+            parent_ids.update({row.parent_id, values["parent_id"]})
+
+        async def finish(connection: AsyncConnection) -> None:
+            for parent_id in sorted(filter(None, parent_ids)):
+                await self._store.update_collection_summary(connection, parent_id)
+            await self._deploy(connection, move, step)
+            await connection.run_sync(self._share, move)
+            local = await read_local_hash(connection, uid)
+            await write_known(
+                connection, self._source.name, asset.uid, msgspec.structs.replace(move.known, local_hash=local or "")
+            )
+            if self._is_dry_run:
+                raise _DryRun
+
+        file = None if asset.workbook is None else UploadedFile(asset.workbook_name, asset.workbook)
+        moved = MovedAsset(uid=uid, values=values, file=file, check=check, finish=finish)
+        content = EncodedJSON(asset.content) if asset.content else None
+        try:
+            if step.action is MoveAction.CREATE:
+                creation = AssetCreation(
+                    name=asset.name,
+                    asset_type=asset.asset_type,  # type: ignore[arg-type]  # checked before
+                    content=content,
+                    settings=asset.settings,
+                    tag_string=asset.tags,
+                    parent=move.parent_uid,
+                )
+                await self._writer.create(owner, creation, moved)
+            else:
+                values |= {"settings": complete_settings(asset.asset_type, asset.settings), "tags": list(move.tags)}
+                change = AssetChange(content=content if step.replaces_content else None)
+                await self._writer.change(owner, uid, change, moved)
+        except _DryRun:
+            pass
+
+    async def _deploy(self, connection: AsyncConnection, move: _Move, step: Step) -> None:
+        active = move.asset.is_active
+        row = await connection.execute(select(assets.c.deployment_active).where(assets.c.uid == move.known.uid))
+        if active is None or (row.scalar() == active and not step.replaces_content):
+            return
+        try:
+            await self._deployments.deploy_newest(connection, move.owner, move.known.uid, active=active)
+        except Problem as problem:  # raised before anything was written
+            move.result.note(f"It is not deployed: {problem.message}")
+
+    def _share(self, connection: Connection, move: _Move) -> None:
+        """Make the assignments those of the source."""
+        left = self._assign(connection, move, Action.REPLACE, move.assignments)
+        move.result.assignments = len(left)
+        # Replacing leaves out what the collection or a team passes on as well.
+        direct = [item for item in left if not item["inherited"] and "expires_at" not in item]
+        self._assign(connection, move, Action.ASSIGN, direct)
+
+    def _assign(
+        self, connection: Connection, move: _Move, action: Action, items: Sequence[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """Change assignments. What the rules here do not allow is left out and reported. Return the others."""
+        left = list(items)
+        while True:
+            errors = ErrorCollector()
+            change = SharingChange(
+                action=action,
+                by=move.owner,
+                uids=[move.known.uid],
+                grants=parse_assignments(left, errors),
+                errors=errors,
+                is_dry_run=False,
+                replaces_all_users=action is Action.REPLACE,
+                replaces_teams=True,
+                keeps_passed_on=action is Action.REPLACE,
+            )
+            try:
+                apply_change(self._sharing.in_transaction(connection), change)
+                return left
+            except ValidationError as invalid:
+                refused = {field.partition(".")[0]: messages for field, messages in invalid.fields.items()}
+                if not all(map(str.isdecimal, refused)):
+                    raise  # about all of them
+                for position in sorted(map(int, refused), reverse=True):
+                    item, texts = left.pop(position), " ".join(map(str, refused[str(position)]))
+                    move.result.note(f"Not assigned to {item['user']}: {item['permission']}. {texts}")
+
+
+def _reasons(problem: Problem) -> list[str]:
+    """What a refusal says: the problems of a form with their places, or the messages."""
+    body = problem.body(Language.ENGLISH)
+    problems = body.get("problems")
+    if not isinstance(problems, list):
+        texts = [each if isinstance(each, list) else [each] for each in body.values()]
+        return [str(text) for group in texts for text in group]
+    found = []
+    for each in problems:
+        place = ", ".join(
+            f"{key} {each[key]}" if key != "sheet" else str(each[key])
+            for key in ("sheet", "row", "column")
+            if each.get(key) is not None
+        )
+        found.append(f"{place}: {each['message']}" if place else str(each["message"]))
+    return found

@@ -1,0 +1,139 @@
+"""Move out into a folder, and in again."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from fieldgate.assets.tables import assets
+from fieldgate.cli.output import ignore_progress
+from fieldgate.db import DataVersions
+from fieldgate.events.store import EventStore
+from fieldgate.move.event_mover import move_events
+from fieldgate.move.folder import FolderSource
+from fieldgate.move.folder_writer import FolderWriter
+from fieldgate.move.people import People
+from fieldgate.move.plan import MoveAction
+from fieldgate.move.run import move as run_move
+from fieldgate.move.source_assets import MoveError
+from fieldgate.settings import Settings
+from tests.events.event_service import make_event
+from tests.imports.workbooks import xlsx
+from tests.move.places import Place, actions, move, places
+from tests.move.test_from_fieldgate import furnish
+
+
+async def write(source: Place, folder: Path, user_id: int | None = None) -> FolderSource:
+    await FolderWriter(source.service.database, folder).write(user_id, ignore_progress)
+    return FolderSource(folder)
+
+
+async def workbook(place: Place, uid: str) -> bytes:
+    headers = {"Authorization": f"Token {place.tokens['amina']}"}
+    return (await place.service.get(f"/api/v2/assets/{uid}.xls", headers=headers)).content
+
+
+async def test_out_and_in_again(database_url: str, tmp_path: Path) -> None:
+    async with places(tmp_path, source_url=database_url) as (source, target):
+        uids = await furnish(source)
+        await source.request("POST", "teams/", {"name": "WASH"})
+        await EventStore(source.service.database, source.service.data_versions).upsert([make_event(1)])
+        headers = {"Authorization": f"Token {source.tokens['amina']}"}
+        upload = await source.service.client.post(
+            "/api/v2/assets/", data={"name": "Uploaded"}, files={"file": ("Höhe.xlsx", xlsx())}, headers=headers
+        )
+        assert upload.status_code == 201, upload.text
+        uids["uploaded"] = upload.json()["uid"]
+        folder = await write(source, tmp_path / "out")
+        results = await move(target, folder)
+        assert actions(results) == {MoveAction.CREATE}
+        assert [each["name"] for each in (await target.request("GET", "teams/"))["results"]] == ["WASH"]
+        event = await EventStore(target.service.database, target.service.data_versions).find(1)
+        assert event is not None
+        assert event.event == make_event(1)
+        for name, uid in uids.items():
+            assert await target.record(uid) == await source.record(uid), name
+            if name != "collection":
+                assert await workbook(target, uid) == await workbook(source, uid), name
+        assert actions(await move(target, FolderSource(tmp_path / "out"))) == {MoveAction.UNCHANGED}
+        with pytest.raises(MoveError, match="exists"):
+            await write(source, tmp_path / "out")
+
+
+async def test_teams(tmp_path: Path) -> None:
+    async with places(tmp_path) as (source, target):
+        team = await source.request("POST", "teams/", {"name": "WASH"})
+        await source.request("POST", f"teams/{team['uid']}/members/", {"users": ["omar", "lena"]})
+        await source.request("POST", "teams/", {"name": "Twice"})
+        await source.request("POST", "teams/", {"name": "Twice"})
+        uid = await source.create(name="A", asset_type="empty")
+        await source.share(uid, "team:WASH", "change_asset")
+        await source.share(uid, "lena", "view_asset")
+        folder = await write(source, tmp_path / "out")
+        people = People(target.service.database, {})
+        report = await run_move(target.service.database, Settings(), folder, people, ignore_progress, is_dry_run=False)
+        assert report.notes == ["There are several teams Twice. Rename them before you move."] * 2
+        assert [each.reasons for each in report.results] == [[]]
+        found = (await target.request("GET", "teams/"))["results"]
+        assert [each["name"] for each in found] == ["WASH"]
+        members = await target.request("GET", f"teams/{found[0]['uid']}/members/")
+        assert {each["user"].rsplit("/", 2)[1] for each in members["results"]} == {"amina", "omar", "lena"}
+
+        def named(rows: list[dict[str, object]]) -> list[object]:
+            return [(row.get("user"), row.get("team__name"), row["permission"], row.get("inherited")) for row in rows]
+
+        assert sorted(map(str, named(await target.rows(uid)))) == sorted(map(str, named(await source.rows(uid))))
+        other = People(target.service.database, {})  # a second run creates nothing again
+        again = await run_move(target.service.database, Settings(), folder, other, ignore_progress, is_dry_run=False)
+        assert [each.action for each in again.results] == [MoveAction.UNCHANGED]
+        assert len((await target.request("GET", "teams/"))["results"]) == 1
+
+
+async def test_events(tmp_path: Path) -> None:
+    async with places(tmp_path, "amina") as (source, target):
+        stores = [EventStore(each.service.database, DataVersions(each.service.database)) for each in (source, target)]
+        events = [make_event(number) for number in range(1, 4)]
+        await stores[0].upsert(events)
+        own = make_event(2, name={"en": "Changed here"})
+        await stores[1].upsert([own])
+        folder = await write(source, tmp_path / "out")
+        for is_dry_run in (True, False):
+            created, notes = await move_events(target.service.database, folder.read_events(), is_dry_run=is_dry_run)
+            assert (created, notes) == (2, ["1 events are here already and stay as they are."])
+        found = [await stores[1].find(number) for number in (1, 2, 3)]
+        assert [each and each.event for each in found] == [events[0], own, events[2]]
+
+
+async def test_one_user(tmp_path: Path) -> None:
+    async with places(tmp_path) as (source, target):
+        await source.create(name="A", asset_type="empty")
+        uid = await source.create(name="B", asset_type="empty", by="omar")
+        await EventStore(source.service.database, DataVersions(source.service.database)).upsert([make_event(1)])
+        folder = await write(source, tmp_path / "out", source.ids["omar"])
+        assert set(await move(target, folder)) == {uid}
+        assert list(folder.read_events()) == []
+        async with target.service.database.read_transaction() as connection:
+            assert (await connection.execute(select(assets.c.owner_id))).scalars().all() == [target.ids["omar"]]
+
+
+async def test_a_hostile_folder_does_no_harm(tmp_path: Path) -> None:
+    async with places(tmp_path) as (source, target):
+        uid = await source.create(name="A", asset_type="empty")
+        other = await source.create(name="B", asset_type="empty")
+        secret = tmp_path / "secret"
+        secret.write_bytes(b"user,permission\r\nomar,view_asset\r\n")
+        folder = tmp_path / "out"
+        await write(source, folder)
+        table = folder / "assignments" / f"{uid}.csv"
+        table.unlink()
+        table.symlink_to(secret)
+        results = await move(target, FolderSource(folder))
+        assert (results[uid].action, results[other].action) == (MoveAction.SKIP, MoveAction.CREATE)
+        assert "symbolic link" in results[uid].reasons[0]
+        record = (folder / "assets.ndjson").read_bytes()
+        (folder / "assets.ndjson").write_bytes(record.replace(uid.encode(), b"../../" + uid[6:].encode()))
+        with pytest.raises(MoveError, match="not valid"):
+            await move(target, FolderSource(folder))
+        (folder / "index.json").unlink()
+        with pytest.raises(MoveError, match="no complete folder"):
+            FolderSource(folder)

@@ -1,0 +1,167 @@
+"""Move in from a server like KoboToolbox, and from hostile ones."""
+
+import gzip
+import resource
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fieldgate_client.connection import ConnectionOptions
+
+from fieldgate.move.plan import MoveAction
+from fieldgate.move.server_source import ServerSource
+from fieldgate.move.source_assets import MoveError
+from tests.client.fieldgate_service import QUICK_RETRIES
+from tests.client.stand_ins.kobo import TOKEN
+from tests.client.stand_ins.loopback_server import LoopbackServer, Reply, json_reply
+from tests.conftest import nightly_only
+from tests.move.kobo_stand_in import KoboServer, counted, project, uid_of
+from tests.move.places import actions, move, places
+
+PEOPLE = [f"user{number}" for number in range(10)]
+
+
+def source_of(kobo: KoboServer) -> ServerSource:
+    return ServerSource(kobo.server.base_url, {"": TOKEN}, ConnectionOptions(retries=QUICK_RETRIES))
+
+
+@pytest.mark.parametrize("count", [20, *nightly_only(500)])
+async def test_everything_arrives(tmp_path: Path, count: int) -> None:
+    kobo = project(count, PEOPLE, fails=True)
+    async with places(tmp_path, "amina", *PEOPLE) as (_, target):
+        with kobo.server:
+            planned = await move(target, source_of(kobo), is_dry_run=True)
+            results = await move(target, source_of(kobo))
+            again = await move(target, source_of(kobo))
+        assert {uid: each.action for uid, each in planned.items()} == {
+            uid: each.action for uid, each in results.items()
+        }
+        assert set(results) == set(kobo.assets)
+        broken = results.pop(uid_of(1))
+        assert broken.action is MoveAction.SKIP
+        assert broken.reasons[0].startswith("survey, row 1, column calculation: ")
+        assert actions(results) == {MoveAction.CREATE}
+        assert actions(again) == {MoveAction.UNCHANGED, MoveAction.SKIP}
+        for uid in results:
+            rows = await target.request("GET", f"assets/{uid}/permission-assignments/")
+            assert counted(rows).keys() == kobo.held(uid), uid
+            record = await target.request("GET", f"assets/{uid}/")
+            expected = kobo.assets[uid]
+            assert record["name"] == expected["name"]
+            assert record["tag_string"] == expected["tag_string"]
+            assert record["deployment__active"] == expected["deployment__active"]
+            parent = expected["parent"] and expected["parent"].partition("/api/")[2].partition("?")[0]
+            assert (record["parent"] or "").partition("/api/")[2] == (parent or "")
+        direct = await target.request("GET", f"assets/{uid_of(4)}/permission-assignments/")
+        assert not any(row.get("inherited") for row in direct)
+
+
+async def test_what_is_inherited_and_direct_there_is_so_here(tmp_path: Path) -> None:
+    kobo = project(20, PEOPLE)
+    async with places(tmp_path, "amina", *PEOPLE) as (_, target):
+        with kobo.server:
+            await move(target, source_of(kobo))
+        inside = next(
+            uid
+            for uid, each in kobo.assets.items()
+            if each["parent"] and ("user0", "view_asset", None) in kobo.rows[uid]
+        )
+        rows = await target.request("GET", f"assets/{inside}/permission-assignments/")
+        of_user0 = [row.get("inherited", False) for row in rows if row["user"].endswith("/user0/")]
+        of_user1 = [row.get("inherited", False) for row in rows if row["user"].endswith("/user1/")]
+        assert sorted(of_user0) == [False, True]
+        assert of_user1 == [True, True]
+
+
+async def test_older_deployments_submissions_and_media_are_reported(tmp_path: Path) -> None:
+    kobo = KoboServer()
+    older = kobo.add(1, has_deployment=True, deployed_version_id="v1", version_id="v2", deployment__active=True)
+    same = kobo.add(2, has_deployment=True, deployed_version_id="v1", version_id="v2", deployment__active=True)
+    kobo.assets[older] |= {"deployment__submission_count": 7, "version_count": 3, "files": [{}]}
+    hashes = {"version__content_hash": "h", "deployed_versions": {"results": [{"uid": "v1", "content_hash": "h"}]}}
+    kobo.assets[same] |= hashes
+    async with places(tmp_path, "amina") as (_, target):
+        with kobo.server:
+            results = await move(target, source_of(kobo))
+        assert results[older].reasons == [
+            "7 submissions cannot be moved.",
+            "1 media files cannot be moved.",
+            "2 earlier versions cannot be moved.",
+            "An older version than the newest is deployed there. Deploy it here.",
+        ]
+        deployed = [(await target.request("GET", f"assets/{uid}/"))["has_deployment"] for uid in (older, same)]
+        assert deployed == [False, True]
+
+
+async def test_a_hostile_server_does_no_harm(tmp_path: Path) -> None:
+    kobo = KoboServer()
+    evil = LoopbackServer(lambda _: json_reply({}))
+    with evil, kobo.server:
+        first, second = kobo.add(1, "collection"), kobo.add(2, "collection")
+        for uid, parent in ((first, second), (second, first)):  # a circle
+            kobo.assets[uid]["parent"] = f"{evil.base_url}/api/v2/assets/{parent}/"
+        named = kobo.add(3, name="\x1b[31mRed\x00 \u0007=1+1", settings={"a\x00": ["b\x00\x1b"], "c": 1})
+        for key in ("url", "parent", "xform_link", "versions", "data"):
+            kobo.assets[named][key] = f"{evil.base_url}/api/v2/assets/{uid_of(3)}/"
+        kobo.rows[named] = [
+            ("../../me", "view_asset", None),
+            ("omar", "no\x00thing", None),
+            ("omar", "delete_asset", None),
+        ]
+        kobo.assets[named]["owner"] = evil.base_url
+        deep, moved_away, odd = kobo.add(4), kobo.add(5), kobo.add(6, settings=[], tag_string=None, name=None)
+        kobo.replies[f"assets/{deep}"] = Reply(
+            200, b'{"asset_type":"survey","settings":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+        )
+        kobo.replies[f"assets/{moved_away}"] = Reply(302, headers=(("Location", f"{evil.base_url}/api/v2/assets/x/"),))
+        bad_type = kobo.add(7, "text")
+        kobo.assets["../../../me"] = {**kobo.assets[odd], "uid": "../../../me"}
+        self_made = kobo.add(8, owner__username="somebody")
+        source = source_of(kobo)
+        async with places(tmp_path, "amina", "omar") as (_, target):
+            with pytest.raises(MoveError, match="redirects"):
+                await move(target, source)
+            del kobo.replies[f"assets/{moved_away}"]
+            results = await move(target, source := source_of(kobo))
+            assert {uid for uid, each in results.items() if each.action is MoveAction.SKIP} == {deep, bad_type}
+            record = await target.request("GET", f"assets/{named}/")
+            assert (record["name"], record["settings"]["c"]) == ("[31mRed   =1+1", 1)
+            assert not any(ord(each) < 32 for each in str(record["settings"]))
+            assert counted(record["permissions"]) == {}
+            assert [(await target.request("GET", f"assets/{uid}/"))["parent"] for uid in (first, second)] == [
+                None,
+                None,
+            ]
+            refused = " ".join(source.refused)
+            assert "'../../../me'" in refused
+            assert "1 assets belong to somebody" in refused
+            assert self_made not in results
+            assert TOKEN not in repr(results)
+    assert not evil.requests
+    assert {request.method for request in kobo.server.requests} == {"GET"}
+    assert {request.path for request in kobo.server.requests if ".." in request.target} == set()
+
+
+@pytest.mark.nightly
+async def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
+    kobo = KoboServer()
+    bomb, other = kobo.add(1), kobo.add(2)
+    packed = gzip.compress(b"[" + b" " * (1 << 30), 9)
+    kobo.replies[f"assets/{bomb}"] = Reply(200, packed, (("Content-Encoding", "gzip"),))
+    async with places(tmp_path, "amina") as (_, target):
+        with kobo.server:
+            results = await move(target, source_of(kobo))
+        assert [results[bomb].action, results[other].action] == [MoveAction.SKIP, MoveAction.CREATE]
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 3 << 20  # KiB
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Reply(200, b"<html>", content_type="text/html"), json_reply([]), json_reply({"results": 1}), json_reply({}, 404)],
+)
+async def test_another_kind_of_server_is_refused(tmp_path: Path, answer: Any) -> None:
+    other = LoopbackServer(lambda _: answer)
+    async with places(tmp_path, "amina") as (_, target):
+        with other, pytest.raises(MoveError):
+            source = ServerSource(other.base_url, {"": TOKEN}, ConnectionOptions(retries=QUICK_RETRIES))
+            await move(target, source)
