@@ -52,10 +52,12 @@ def test_page_in_all_widths_and_colors(
 ) -> None:
     english_texts = page_visitor.open(entry, Language.ENGLISH).interface_texts()
     page = page_visitor.open(entry, language)
+    # Colours and structure do not depend on the language, but on its direction.
+    is_first_of_direction = language in (Language.ENGLISH, Language.ARABIC)
     found = [
         problem
-        for width in (PHONE, DESKTOP)
-        for color_scheme in ("light", "dark")
+        for width in ((PHONE, DESKTOP) if is_first_of_direction else (PHONE,))
+        for color_scheme in (("light", "dark") if is_first_of_direction else ("light",))
         for problem in page.axe_violations(width, color_scheme)
     ]
     if not entry.is_external:

@@ -1,5 +1,7 @@
 """Forms on pages of other sites cannot act for a user who is logged in, and links cannot lead away."""
 
+from typing import Any
+
 import httpx
 import pytest
 from playwright.sync_api import Browser, Route, expect
@@ -10,6 +12,7 @@ from fieldgate.web.pages import FORMS
 from tests.browser.chromium import Visitor, new_context
 from tests.browser.demo_site import SUPERUSER, USER, USERNAMES, DemoSite
 from tests.conftest import PASSWORD
+from tests.processes import TIMEOUT_SECONDS
 
 EVIL = "http://evil.example/"
 FORGED = {
@@ -49,7 +52,8 @@ def test_every_form_refuses_other_sites(site: DemoSite) -> None:
     session = site.cookies(SUPERUSER)[0]
     cookies = {session["name"]: session["value"]}
     with_token = {"csrf_token": csrf_token(session["value"])}
-    with httpx.Client(base_url=site.base_url, cookies=cookies, headers={"Accept": "text/html"}) as client:
+    options: dict[str, Any] = {"cookies": cookies, "headers": {"Accept": "text/html"}, "timeout": TIMEOUT_SECONDS}
+    with httpx.Client(base_url=site.base_url, **options) as client:
         for operation, form in FORMS:
             path = paths[operation].format_map(_PathValues(site))
             for headers in ({"Origin": EVIL.rstrip("/")}, {"Sec-Fetch-Site": "cross-site"}):

@@ -11,6 +11,7 @@ from tests.browser.chromium import DESKTOP, PHONE, ZOOMED, Visitor
 from tests.browser.demo_site import ANONYMOUS, EVENT_PATH, USER, DemoSite
 from tests.browser.page_inspection import PageVisitor
 from tests.browser.page_inventory import PAGES, PageEntry
+from tests.processes import TIMEOUT_SECONDS
 
 PHONE_HEIGHT = 844
 A4_WIDTH = 700  # CSS pixels, without the margins
@@ -195,7 +196,7 @@ def _compressed_size(site: DemoSite, entry: PageEntry, role: str, language: Lang
     headers = {"Accept": "text/html", "Accept-Language": language.value, "Accept-Encoding": "br"}
     cookies = {cookie["name"]: cookie["value"] for cookie in site.cookies(role)}
     with (
-        httpx.Client(base_url=site.base_url, headers=headers, cookies=cookies) as client,
+        httpx.Client(base_url=site.base_url, headers=headers, cookies=cookies, timeout=TIMEOUT_SECONDS) as client,
         client.stream("GET", entry.url(site)) as answer,
     ):
         assert answer.status_code == 200

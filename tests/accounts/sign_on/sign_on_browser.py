@@ -10,6 +10,7 @@ import httpx
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.web.sign_on_routes import ATTEMPT_COOKIE
 from tests.conftest import BASE_URL, Service
+from tests.processes import TIMEOUT_SECONDS
 from tests.web.page_client import PageClient, visible_text
 
 LOGIN = "/login/ngo/"
@@ -56,7 +57,7 @@ class SignOnBrowser(PageClient):
     async def go_to_provider(self, path: str = LOGIN) -> str:
         """Begin to log in, and do that at the provider. Return where it sends the browser to."""
         url = await self.begin(path)
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=TIMEOUT_SECONDS) as client:
             answer = await client.get(url)
         assert answer.status_code == 303, answer.text
         return answer.headers["Location"]

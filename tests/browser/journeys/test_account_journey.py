@@ -10,6 +10,7 @@ from fieldgate.i18n.languages import Language
 from tests.browser.demo_site import COLLEAGUE, USERNAMES, DemoSite
 from tests.browser.journeys.actors import Actor
 from tests.browser.journeys.conftest import StartActor
+from tests.processes import TIMEOUT_SECONDS
 
 WAYS = [
     (Language.ENGLISH, "mouse"),
@@ -55,7 +56,7 @@ def test_token_and_logout(start_actor: StartActor, site: DemoSite, language: Lan
 
 def _status(site: DemoSite, token: str) -> int:
     headers = {"Authorization": f"Token {token}"}
-    return httpx.get(f"{site.base_url}/api/v2/assets/", headers=headers).status_code
+    return httpx.get(f"{site.base_url}/api/v2/assets/", headers=headers, timeout=TIMEOUT_SECONDS).status_code
 
 
 @pytest.mark.parametrize("way", ["mouse", "no-script", "keyboard"])

@@ -12,7 +12,7 @@ from tests.browser.demo_site import SUPERUSER, USERNAMES, DemoSite, DemoTexts
 from tests.browser.journeys.actors import Actor
 from tests.browser.journeys.conftest import StartActor
 from tests.conftest import PASSWORD
-from tests.processes import ServerProcess, run_command
+from tests.processes import TIMEOUT_SECONDS, ServerProcess, run_command
 
 NAME = "Shelter needs"
 WAYS = [
@@ -52,7 +52,7 @@ def test_delete_undo_restart_and_restore(
     way: str,
 ) -> None:
     owner, colleague = people
-    with httpx.Client(base_url=site.base_url, auth=(owner, PASSWORD)) as client:
+    with httpx.Client(base_url=site.base_url, auth=(owner, PASSWORD), timeout=TIMEOUT_SECONDS) as client:
         path = httpx.URL(client.post("/api/v2/assets/", json={"name": NAME}).raise_for_status().json()["url"]).path
         for name, permission in ((colleague, "manage_asset"), ("AnonymousUser", "view_asset")):
             body = {"user": name, "permission": permission}
@@ -96,5 +96,6 @@ def delete(actor: Actor) -> None:
 
 def read(client: httpx.Client, path: str) -> list[object]:
     """The form, and who may do what with it, as the owner and as everybody."""
-    answers = [client.get(path), client.get(f"{path}permission-assignments/"), httpx.get(client.base_url.join(path))]
+    public = httpx.get(client.base_url.join(path), timeout=TIMEOUT_SECONDS)
+    answers = [client.get(path), client.get(f"{path}permission-assignments/"), public]
     return [answer.raise_for_status().json() for answer in answers]

@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.client.cli.conftest import DemoServer, RunClient
+from tests.processes import TIMEOUT_SECONDS
 
 EVENTS = "/api/v2/event/"
 PUBLIC = "You are not logged in: only public events.\n"
@@ -29,7 +30,7 @@ def floods(demo_server: DemoServer) -> list[Any]:
         "disaster_start_date__gte": "2021-01-01T00:00:00Z",
         "limit": "1000",
     }
-    body = httpx.get(demo_server.url + EVENTS, params=parameters).json()
+    body = httpx.get(demo_server.url + EVENTS, params=parameters, timeout=TIMEOUT_SECONDS).json()
     assert body["next"] is None
     assert len(body["results"]) > 10
     return list(body["results"])

@@ -12,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.client.cli.conftest import DemoServer, RunClient
+from tests.processes import TIMEOUT_SECONDS
 
 
 @pytest.fixture
 def asset(logged_in: DemoServer) -> Iterator[str]:
     """The uid of a form of the demo user."""
-    with httpx.Client(base_url=logged_in.url, headers={"Authorization": f"Token {logged_in.token}"}) as client:
+    headers = {"Authorization": f"Token {logged_in.token}"}
+    with httpx.Client(base_url=logged_in.url, headers=headers, timeout=TIMEOUT_SECONDS) as client:
         created = client.post("/api/v2/assets/", json={"name": "Visit", "asset_type": "survey"}).json()
         yield created["uid"]
         client.delete(f"/api/v2/assets/{created['uid']}/")

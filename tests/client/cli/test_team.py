@@ -1,23 +1,28 @@
 """`team`, and `share` with one, against a real server."""
 
+from typing import Any
+
 import httpx
 import pytest
 
 from tests.client.cli.conftest import DemoServer, RunClient
+from tests.processes import TIMEOUT_SECONDS
+
+
+def send(server: DemoServer, method: str, path: str, **options: Any) -> Any:
+    headers = {"Authorization": f"Token {server.token}"}
+    return httpx.request(method, server.url + path, headers=headers, timeout=TIMEOUT_SECONDS, **options).json()
 
 
 @pytest.fixture
 def wash(logged_in: DemoServer) -> str:
     """The uid of a team of the demo user."""
-    headers = {"Authorization": f"Token {logged_in.token}"}
-    created = httpx.post(f"{logged_in.url}/api/v2/teams/", json={"name": "Wash"}, headers=headers)
-    return str(created.json()["uid"])
+    return str(send(logged_in, "POST", "/api/v2/teams/", json={"name": "Wash"})["uid"])
 
 
 @pytest.fixture
 def asset(logged_in: DemoServer) -> str:
-    headers, body = {"Authorization": f"Token {logged_in.token}"}, {"name": "Visit", "asset_type": "survey"}
-    return str(httpx.post(f"{logged_in.url}/api/v2/assets/", json=body, headers=headers).json()["uid"])
+    return str(send(logged_in, "POST", "/api/v2/assets/", json={"name": "Visit", "asset_type": "survey"})["uid"])
 
 
 def test_people_join_and_leave_a_team(run: RunClient, wash: str, asset: str) -> None:
@@ -46,8 +51,7 @@ def test_create_a_team(run: RunClient, logged_in: DemoServer) -> None:
     assert created.code == 0, created.err
     uid = created.out.split()[-1]
     assert f"Water and health  admin  1        {uid}" in run("team", "list").out
-    headers = {"Authorization": f"Token {logged_in.token}"}
-    assert httpx.get(f"{logged_in.url}/api/v2/teams/{uid}/", headers=headers).json()["description"] == "Wells"
+    assert send(logged_in, "GET", f"/api/v2/teams/{uid}/")["description"] == "Wells"
 
 
 @pytest.mark.parametrize(
