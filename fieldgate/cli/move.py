@@ -89,7 +89,8 @@ async def _move_in(
     rows = [tuple(map(_clean, row)) for row in report_rows(report.results, report.notes)]
     lines = [f"assets: {summary(report.results, is_dry_run=not yes)}"]
     if people.invited:
-        lines.insert(0, f"users {'created' if yes else 'to create'}: {_clean(', '.join(people.invited))}")
+        what = "users created" if yes else "users and teams to create"
+        lines.insert(0, f"{what}: {_clean(', '.join(people.invited))}")
     if report.created_events:
         lines.append(f"events {'created' if yes else 'to create'} {report.created_events}")
     return rows, lines if yes else [*lines, "Nothing was changed. To do it, add --yes."]
