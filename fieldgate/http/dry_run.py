@@ -6,19 +6,23 @@ in the body, the request is refused before anything is written.
 
 import re
 from collections.abc import Iterable, Mapping
+from urllib.parse import parse_qsl
 
 from fieldgate.errors import ValidationError
 from fieldgate.http.operations import Operation
 from fieldgate.i18n.messages import Message
 
 DRY_RUN = "dry_run"
+_IN_QUERY = Message("Send dry_run in the query, as ?dry_run=true.")
 
 _NON_LETTERS = re.compile(r"[^a-z]")
 _FALSE_VALUES = ("false", "0", "none")
 
 
-def check_query(operation: Operation, given: Mapping[str, str]) -> None:
-    """Refuse a query of a write that asks for a dry run under another name or where it is not supported."""
+def check_query(operation: Operation, given: Mapping[str, str], query_string: bytes) -> None:
+    """Refuse a query of a write that asks for a dry run twice, under another name, or where it is not supported."""
+    if [name for name, _ in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)].count(DRY_RUN) > 1:
+        raise ValidationError({DRY_RUN: [_IN_QUERY]})
     known = operation.query_names & {DRY_RUN}
     hint = Message("This parameter is named dry_run: send ?dry_run=true.")
     _reject(operation, hint, [(name, value) for name, value in given.items() if name not in known])
@@ -26,7 +30,7 @@ def check_query(operation: Operation, given: Mapping[str, str]) -> None:
 
 def check_body(operation: Operation, given: Iterable[tuple[str, object]]) -> None:
     """Refuse a body that asks for a dry run: it belongs in the query."""
-    _reject(operation, Message("Send dry_run in the query, as ?dry_run=true."), given)
+    _reject(operation, _IN_QUERY, given)
 
 
 def _reject(operation: Operation, hint: Message, given: Iterable[tuple[str, object]]) -> None:

@@ -92,7 +92,7 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
     if chosen is Format.HTML and len(head.query_string) > MAX_PAGE_QUERY_BYTES:
         raise BadRequest(Message("This address is too long for a page. Use fewer filters, or request JSON."))
     if operation.route.method != "GET":
-        dry_run.check_query(operation, given)
+        dry_run.check_query(operation, given, head.query_string)
     known = operation.query_names
     unknown = unknown_names(given, known)
     is_strict = wants_strict(head.prefer)

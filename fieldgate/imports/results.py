@@ -25,8 +25,6 @@ from fieldgate.imports.messages import CANNOT_REPLACE_COLLECTION, serialize_issu
 from fieldgate.imports.sandbox.watchdog import FailureReason
 from fieldgate.imports.store import COMPLETE, ERROR, FORM_EXISTS, ImportStore
 from fieldgate.imports.xlsform import Form, FormRejected, Issue, Library, SheetExcerpt
-from fieldgate.imports.xlsform.locking import strip_locking
-from fieldgate.imports.xlsform.summary import summarise
 
 TYPES_WITH_SETTINGS = ("survey", "template")
 MAX_STORED_EXCERPT_BYTES = 512 * 1024  # more than the sandbox makes
@@ -262,5 +260,5 @@ def _asset_content(form: Form, asset_type: str) -> tuple[dict[str, Any], dict[st
     """Return the content and its summary, without settings and locks for blocks and questions."""
     if asset_type in TYPES_WITH_SETTINGS:
         return form.content, form.summary
-    content = strip_locking({**form.content, "settings": {}})
-    return content, summarise(content)
+    unlocked = form.unlocked or form
+    return {**unlocked.content, "settings": {}}, unlocked.summary

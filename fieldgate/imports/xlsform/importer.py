@@ -2,6 +2,7 @@
 
 from difflib import get_close_matches
 from itertools import islice
+from typing import Any
 
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.xlsform.checks.run import check_form, check_library, sort_by_position
@@ -11,8 +12,9 @@ from fieldgate.imports.xlsform.excerpt_builder import build_excerpts
 from fieldgate.imports.xlsform.form_languages import list_languages
 from fieldgate.imports.xlsform.issues import FormRejected, IssueCollector
 from fieldgate.imports.xlsform.library import build_items
+from fieldgate.imports.xlsform.locking import has_locking, strip_locking
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
-from fieldgate.imports.xlsform.parsed_results import Form, Library
+from fieldgate.imports.xlsform.parsed_results import Form, Library, UnlockedForm
 from fieldgate.imports.xlsform.questions import parse_questions
 from fieldgate.imports.xlsform.sheet_table import SheetTable
 from fieldgate.imports.xlsform.summary import summarise
@@ -77,7 +79,13 @@ def _build_form(
         xform=xform,
         row_count=summary["row_count"],
         warnings=issues.warnings,
+        unlocked=_unlock(content) if has_locking(content) else None,
     )
+
+
+def _unlock(content: dict[str, Any]) -> UnlockedForm:
+    unlocked = strip_locking(content)
+    return UnlockedForm(unlocked, summarise(unlocked))
 
 
 def _build_library(table: SheetTable, sheets: dict[str, SheetTable], issues: IssueCollector) -> Library:

@@ -21,8 +21,15 @@ class EncodedContent(msgspec.Struct, frozen=True):
     asset_uid: str | None = None
 
 
+class UnlockedForm(msgspec.Struct):
+    """A form as a block or question of the library, which have no locks."""
+
+    content: dict[str, Any]
+    summary: dict[str, Any]
+
+
 class Form(msgspec.Struct):
-    """A parsed and compiled survey sheet."""
+    """A parsed and compiled survey sheet. `unlocked` is None if it has no locks."""
 
     content: dict[str, Any]
     summary: dict[str, Any]
@@ -33,6 +40,7 @@ class Form(msgspec.Struct):
     row_count: int
     warnings: list[Issue]
     excerpts: list[SheetExcerpt] = []
+    unlocked: UnlockedForm | None = None
 
 
 class LibraryItem(msgspec.Struct):

@@ -162,6 +162,13 @@ async def test_dry_run_without_value(team: SharingTeam) -> None:
     assert await team.snapshot(uid) == before
 
 
+async def test_dry_run_that_is_sent_twice_is_rejected(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    for query in ("dry_run=true&dry_run=false", "dry_run&dry%5Frun=0"):
+        answer = await team.request("owner", "DELETE", f"/api/v2/assets/{uid}/?{query}")
+        assert (answer.status_code, answer.json()) == (400, {"dry_run": [IN_QUERY]})
+
+
 async def test_dry_run_in_body_is_rejected(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     before = await team.snapshot(uid)
@@ -184,7 +191,7 @@ async def test_dry_run_of_unsupported_operation_is_rejected(team: SharingTeam, q
     name = query.split("=")[0]
     for method, path, body in (
         ("PATCH", f"/api/v2/assets/{uid}/", {"name": "Other"}),
-        ("POST", "/api/v2/imports/", {"base64Encoded": "eA=="}),
+        ("POST", "/api/v2/assets/", {"name": "Visit"}),
         ("PUT", "/api/v2/event/7/", {"name": "Flood"}),
         ("DELETE", "/api/v2/event/7/", None),
     ):

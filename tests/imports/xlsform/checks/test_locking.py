@@ -52,4 +52,7 @@ def test_summary(column: str | None, setting: list[str], locks: tuple[bool, bool
     assert isinstance(form, Form)
     found = (form.summary.get("lock_all"), form.summary.get("lock_any"))
     assert found == (locks or (None, None))
-    assert not {"lock_all", "lock_any"} & summarise(strip_locking(form.content)).keys()
+    unlocked = strip_locking(form.content)
+    assert not {"lock_all", "lock_any"} & summarise(unlocked).keys()
+    assert (form.unlocked is None) == (locks is None)
+    assert form.unlocked is None or (form.unlocked.content, form.unlocked.summary) == (unlocked, summarise(unlocked))
