@@ -81,15 +81,16 @@ async def _move_in(
     table = read_table(users, "source", "username") if users else {}
     opened = open_source(source, accounts, lambda: token or _ask_token(), status.append)
     async with opened as reader, open_database(settings, creates=True) as database:
-        base_url = settings.base_url or f"http://{settings.host}:{settings.port}"
-        invites = InviteFile(invite, base_url) if invite and yes else None
+        if invite and not settings.base_url:
+            raise click.ClickException("Set FIELDGATE_BASE_URL to the address of this service: --invite writes links.")
+        invites = InviteFile(invite, settings.base_url) if invite and yes else None
         people = People(database, table, invites, may_invite=invite is not None)
         with progress_bar(status=lambda: status[-1], unit="assets") as show:
             report = await move(database, settings, reader, people, show, is_dry_run=not yes)
     rows = [tuple(map(_clean, row)) for row in report_rows(report.results, report.notes)]
     lines = [f"assets: {summary(report.results, is_dry_run=not yes)}"]
     if people.invited:
-        what = "users created" if yes else "users and teams to create"
+        what = f"users created (links, valid for a day, in {invite})" if yes else "users and teams to create"
         lines.insert(0, f"{what}: {_clean(', '.join(people.invited))}")
     if report.created_events:
         lines.append(f"events {'created' if yes else 'to create'} {report.created_events}")

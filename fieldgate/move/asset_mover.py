@@ -22,16 +22,18 @@ from fieldgate.assets.store import AssetStore
 from fieldgate.assets.tables import COLLECTION, assets
 from fieldgate.assets.write_schemas import MAX_NAME_CHARS, AssetChange, AssetCreation
 from fieldgate.db import Database, DataVersions
-from fieldgate.errors import Problem, ValidationError
+from fieldgate.errors import Forbidden, Problem, ValidationError
 from fieldgate.http.request.body_parsing import EncodedJSON, UploadedFile
 from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 from fieldgate.move.people import People
 from fieldgate.move.plan import KnownAsset, MoveAction, Step, decide, hash_of
 from fieldgate.move.source_assets import ListedAsset, Source, SourceAsset, UnreadableAsset
-from fieldgate.move.store import choose_uid, find_known, read_local_hash, write_known
+from fieldgate.move.store import choose_uid, find_known, find_other_source, read_local_hash, write_known
 
 MAX_REASONS = 200  # of one asset
+MAX_PASSES = 10  # each finds up to 100 assignments that are not possible, and others wait for the transaction
 
 
 class MoveResult(msgspec.Struct):
@@ -44,6 +46,7 @@ class MoveResult(msgspec.Struct):
     owner: str = ""
     uid: str = ""  # here
     assignments: int = 0
+    waiting: int = 0  # assignments to people who would be created
     reasons: list[str] = msgspec.field(default_factory=list)
 
     def note(self, reason: str) -> None:
@@ -55,8 +58,11 @@ class _DryRun(Exception):
     """Rolls the transaction back."""
 
 
-class _ChangedMeanwhile(Exception):
-    """Somebody changed the asset since it was compared."""
+class _Kept(Exception):
+    """The asset here is left as it is. The text says why."""
+
+
+_CHANGED_MEANWHILE = "It was changed here at this moment. Run the command again."
 
 
 class _Move(msgspec.Struct, frozen=True):
@@ -98,21 +104,26 @@ class AssetMover:
         """Move one asset. Raise `MoveError` if the source cannot be read any more."""
         result = MoveResult(listed.uid, MoveAction.SKIP, listed.asset_type, owner=listed.owner)
         try:
-            await self._move(await self._source.read(listed), result)
+            await self._move(await self._read(listed), result)
         except UnreadableAsset as error:
             result.note(f"It cannot be read: {error}")
         except Problem as problem:
             result.action = MoveAction.SKIP
             for reason in _reasons(problem):
                 result.note(reason)
-        except _ChangedMeanwhile:
+        except _Kept as kept:
             result.action = MoveAction.KEEP
-            result.note("It was changed here at this moment. Run the command again.")
+            result.note(str(kept))
         return result
+
+    async def _read(self, listed: ListedAsset) -> SourceAsset:
+        try:
+            return await self._source.read(listed)
+        except (OSError, ValueError, RecursionError) as error:  # what it sent makes no sense
+            raise UnreadableAsset(str(error)) from None
 
     async def _move(self, asset: SourceAsset, result: MoveResult) -> None:
         result.name, result.asset_type = asset.name, asset.asset_type
-        result.reasons += asset.left_behind
         if asset.asset_type not in get_args(AssetType):
             return result.note("There are no assets of this type here.")
         owner = await self._people.find_owner(asset.owner)
@@ -126,11 +137,19 @@ class AssetMover:
         async with self._database.read_transaction() as connection:
             before = await find_known(connection, self._source.name, asset.uid)
             local_hash = None if before is None else await read_local_hash(connection, before.uid)
+            other = None if before else await find_other_source(connection, asset.uid)
             known = KnownAsset(await choose_uid(connection, asset.uid, before), content_hash, hash_of(details))
+        if other is not None:
+            result.action, result.uid = MoveAction.KEEP, asset.uid
+            return result.note(f"It is here already, moved from {other}. Move from there to bring changes.")
         step = decide(before, known, local_hash)
+        if step.action is MoveAction.CREATE and known.uid != asset.uid:
+            result.note("Its uid cannot be kept, so links to it change.")
         result.action, result.uid, result.assignments = step.action, known.uid, len(shared)
         if step.reason:
             result.note(step.reason)
+        if step.action is MoveAction.CREATE:
+            result.reasons += asset.left_behind
         if step.action in (MoveAction.CREATE, MoveAction.CHANGE):
             await self._write(_Move(asset, owner, parent_uid, shared, tags, known, result), step, local_hash)
             if self._is_dry_run and step.action is MoveAction.CREATE:
@@ -146,6 +165,7 @@ class AssetMover:
                 data=asset.content, asset_type=asset.asset_type, name=asset.name, asset_uid=asset.uid, allows_empty=True
             )
             await self._checker.check(User(id=0), content)
+        result.reasons += asset.left_behind
         result.action, result.assignments = MoveAction.CREATE, len(await self._find_assignments(asset, result))
         self._planned.add(asset.uid)
         return None
@@ -174,9 +194,20 @@ class AssetMover:
                 continue
             fields = {"user": name, "permission": permission, "inherited": each.inherited}
             optional = {"partial_permissions": each.partial_permissions, "expires_at": each.expires_at}
-            found.append(fields | {key: value for key, value in optional.items() if value})
+            item = fields | {key: value for key, value in optional.items() if value}
+            errors = ErrorCollector()
+            parse_assignments([item], errors)
+            try:
+                errors.raise_if_any()
+            except ValidationError as invalid:
+                texts = " ".join(str(text) for messages in invalid.fields.values() for text in messages)
+                result.note(f"Not assigned to {name}: {permission}. {texts}")
+            else:
+                found.append(item)
         for name, permissions in missing.items():
-            if not self._people.is_invited(name):
+            if self._people.is_invited(name):
+                result.waiting += len(permissions)
+            else:
                 result.note(f"{name} is not here. Not assigned: {', '.join(permissions)}")
         return found
 
@@ -186,8 +217,10 @@ class AssetMover:
         values: dict[str, Any] = {"name": asset.name[:MAX_NAME_CHARS]}
 
         async def check(connection: AsyncConnection, row: Row[Any]) -> None:
+            if row.owner_id != owner.id:
+                raise _Kept(f"It does not belong to {owner.username} here. Transfer it here first.")
             if await read_local_hash(connection, uid) != local_hash:
-                raise _ChangedMeanwhile
+                raise _Kept(_CHANGED_MEANWHILE)
             parent = select(assets.c.id).where(assets.c.uid == move.parent_uid)
             values["parent_id"] = (await connection.execute(parent)).scalar()
             parent_ids.update({row.parent_id, values["parent_id"]})
@@ -198,9 +231,10 @@ class AssetMover:
             await self._deploy(connection, move, step)
             await connection.run_sync(self._share, move)
             local = await read_local_hash(connection, uid)
-            await write_known(
-                connection, self._source.name, asset.uid, msgspec.structs.replace(move.known, local_hash=local or "")
-            )
+            known = msgspec.structs.replace(move.known, local_hash=local or "")
+            is_new = step.action is MoveAction.CREATE
+            if not await write_known(connection, self._source.name, asset.uid, known, is_new=is_new):
+                raise _Kept(_CHANGED_MEANWHILE)  # by another run
             if self._is_dry_run:
                 raise _DryRun
 
@@ -248,7 +282,7 @@ class AssetMover:
     ) -> list[dict[str, Any]]:
         """Change assignments. What the rules here do not allow is left out and reported. Return the others."""
         left = list(items)
-        while True:
+        for _ in range(MAX_PASSES):
             errors = ErrorCollector()
             change = SharingChange(
                 action=action,
@@ -271,6 +305,7 @@ class AssetMover:
                 for position in sorted(map(int, refused), reverse=True):
                     item, texts = left.pop(position), " ".join(map(str, refused[str(position)]))
                     move.result.note(f"Not assigned to {item['user']}: {item['permission']}. {texts}")
+        raise Forbidden(Message("Too many of its assignments are not possible here."))
 
 
 def _reasons(problem: Problem) -> list[str]:

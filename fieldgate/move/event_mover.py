@@ -17,10 +17,10 @@ async def move_events(database: Database, lines: Iterable[bytes], *, is_dry_run:
     """Return how many were added, or would be, and what was not done, in words."""
     data_versions = DataVersions(database)
     store, reference = EventStore(database, data_versions), await ReferenceStore(database, data_versions).current()
-    if await store.has_demo():
-        return 0, ["This database has demo events, so the events were not moved."]
     remaining, created, kept, refused = iter(lines), 0, 0, 0
     while some := list(islice(remaining, BATCH_SIZE)):
+        if await store.has_demo():
+            return 0, ["This database has demo events, so the events were not moved."]
         read = {event.id: event for line in some if (event := _parse(line)) is not None}
         known = [event for event in read.values() if _has_known_ids(event, reference)]
         async with store.writer() as writer:

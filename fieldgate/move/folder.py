@@ -11,6 +11,7 @@ Nothing outside the folder is read: no name leads out of it, and symbolic links 
 
 import csv
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -38,6 +39,7 @@ INDEX, ASSETS, EVENTS = "index.json", "assets.ndjson", "events.ndjson"
 TEAMS, TEAM_MEMBERS = "teams.csv", "team_members.csv"
 WORKBOOK_SUFFIXES = (".xlsx", ".xls")
 ASSIGNMENT_COLUMNS = ("user", "permission", "partial_permissions", "expires_at", "inherited")
+is_database = re.compile(r"database [0-9-]{1,30}").fullmatch  # as `read_identity` names it
 MAX_LINE_BYTES = 256 * 1024 * 1024  # as of a response
 MAX_WORKBOOK_BYTES = 64 * 1024 * 1024
 
@@ -54,12 +56,14 @@ class FolderSource(Source):
         self._offsets: dict[str, int] = {}
         try:
             index = msgspec.json.decode(self._read(INDEX), type=FolderIndex)
-            self.name = index.source[:500]
+            self.name = index.source
             self.refused: list[str] = []
             self.teams = self._read_teams()
+            for name in (ASSETS, EVENTS):
+                self._open(name).close()
         except (OSError, ValueError) as error:
             raise MoveError(f"{folder} is no complete folder of move-out: {error}.") from None
-        if index.format != FORMAT:
+        if index.format != FORMAT or not is_database(self.name):
             raise MoveError(f"{folder} was written by another version of Fieldgate.")
 
     async def list_assets(self) -> list[ListedAsset]:
@@ -106,8 +110,8 @@ class FolderSource(Source):
 
     def _open(self, name: str) -> IO[bytes]:
         path = self._folder.resolve() / name
-        if path.resolve() != path:
-            raise OSError(f"{name} is a symbolic link")
+        if path.resolve() != path or not path.is_file():
+            raise OSError(f"{name} is a symbolic link, or no file")
         return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
 
     def _read(self, name: str, most: int = MAX_LINE_BYTES) -> bytes:

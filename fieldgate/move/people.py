@@ -113,8 +113,8 @@ def read_table(path: Path, *columns: str) -> dict[str, str]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise MoveError(f"{path} cannot be read: {error}.") from None
     rows = [[cell.strip() for cell in row] for row in rows if any(map(str.strip, row))]
-    if not rows or tuple(rows[0]) != columns or any(len(row) != 2 or not all(row) for row in rows):
-        raise MoveError(f"{path} must have the columns {' and '.join(columns)}, named in its first line.")
+    if len(rows) < 2 or tuple(rows[0]) != columns or any(len(row) != 2 or not all(row) for row in rows):
+        raise MoveError(f"{path} must have the columns {' and '.join(columns)}, named in its first line, and rows.")
     found = dict[str, str]()
     for key, value in rows[1:]:
         if found.setdefault(key, value) != value:

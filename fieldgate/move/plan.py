@@ -34,12 +34,22 @@ def decide(before: KnownAsset | None, found: KnownAsset, local_hash: str | None)
     """`before` was moved last, `found` is in the source. `local_hash` is that of the asset now, None if it is gone."""
     if before is None:
         return Step(MoveAction.CREATE)
-    if (before.content_hash, before.details_hash) == (found.content_hash, found.details_hash):
-        return Step(MoveAction.UNCHANGED)
+    changed = [
+        part
+        for part, is_changed in {
+            "questions": before.content_hash != found.content_hash,
+            "name, settings, sharing or publication": before.details_hash != found.details_hash,
+        }.items()
+        if is_changed
+    ]
     if local_hash is None:
-        return Step(MoveAction.KEEP, "It was changed there and deleted here. Nothing was done.")
+        reason = "It was changed there and deleted here. Nothing was done." if changed else "It was deleted here."
+        return Step(MoveAction.KEEP, reason)
     if local_hash != before.local_hash:
-        return Step(MoveAction.KEEP, "It was changed there and here. Nothing was overwritten.")
+        there = f"It was changed there ({'; '.join(changed)}) and here." if changed else "It was changed here."
+        return Step(MoveAction.KEEP, f"{there} Nothing was overwritten: compare the two, sharing too.")
+    if not changed:
+        return Step(MoveAction.UNCHANGED)
     return Step(MoveAction.CHANGE, replaces_content=before.content_hash != found.content_hash)
 
 

@@ -16,7 +16,7 @@ _WIDTHS = (10, 10, 40, 16, 12, 26, 26, 100)
 def report_rows(results: Iterable[MoveResult], notes: Iterable[str]) -> Iterator[tuple[str, ...]]:
     """A row for each asset, or for each note about one, and for each note about none."""
     for each in results:
-        shown = each.action.value, each.asset_type, each.name, each.owner, str(each.assignments)
+        shown = each.action.value, each.asset_type, each.name, each.owner, str(each.assignments + each.waiting)
         for note in each.reasons or [""]:
             yield (*shown, each.source_uid, each.uid, note)
     for note in notes:

@@ -78,9 +78,10 @@ class SourceRecord(msgspec.Struct):
             "media files": len(self.files or ()),
             "earlier versions": (self.version_count or 1) - 1,
         }
-        found = [f"{count} {what} cannot be moved." for what, count in numbers.items() if count > 0]
+        counts = ", ".join(f"{what} {count}" for what, count in numbers.items() if count > 0)
+        found = [f"Stays there: {counts}."] if counts else []
         is_older = self.has_deployment and not self.deploys_newest
-        return [*found, "An older version than the newest is deployed there. Deploy it here."] if is_older else found
+        return [*found, "An older version is deployed there. Here the newest is a draft."] if is_older else found
 
 
 class AssignmentRow(msgspec.Struct):
@@ -212,7 +213,7 @@ def _last_segment(link: str | None) -> str:
 def _clean_settings(settings: Any) -> dict[str, Any]:
     """Settings without control characters. What is no object, or is too large, is dropped."""
     is_small = isinstance(settings, dict) and len(msgspec.json.encode(settings)) <= MAX_SETTINGS_BYTES
-    return {str(key): _clean(value) for key, value in settings.items()} if is_small else {}
+    return dict(_clean(settings)) if is_small else {}
 
 
 def _clean(value: Any) -> Any:

@@ -7,7 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.assets.tables import assets, assignments, is_live, versions
-from fieldgate.db import new_uid, upsert
+from fieldgate.db import insert_missing, new_uid, upsert
 from fieldgate.move.plan import KnownAsset, hash_of
 from fieldgate.move.tables import moved_assets
 
@@ -20,9 +20,19 @@ async def find_known(connection: AsyncConnection, source: str, source_uid: str) 
     return None if row is None else msgspec.convert(row._mapping, KnownAsset)
 
 
-async def write_known(connection: AsyncConnection, source: str, source_uid: str, known: KnownAsset) -> None:
+async def find_other_source(connection: AsyncConnection, uid: str) -> str | None:
+    """From where this asset was moved before, if that is another address of the same server, or a folder of it."""
+    query = select(moved_assets.c.source).where(moved_assets.c.uid == uid, moved_assets.c.source_uid == uid)
+    return (await connection.execute(query)).scalars().first()
+
+
+async def write_known(
+    connection: AsyncConnection, source: str, source_uid: str, known: KnownAsset, *, is_new: bool = False
+) -> bool:
+    """Return whether it was written: not if it should be new, and another run was faster."""
     values = {"source": source, "source_uid": source_uid, **msgspec.structs.asdict(known)}
-    await connection.execute(upsert(connection.dialect, moved_assets), values)
+    statement = insert_missing(connection.dialect, moved_assets) if is_new else upsert(connection.dialect, moved_assets)
+    return bool((await connection.execute(statement, values)).rowcount)
 
 
 async def choose_uid(connection: AsyncConnection, source_uid: str, before: KnownAsset | None) -> str:

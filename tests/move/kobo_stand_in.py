@@ -38,6 +38,7 @@ class KoboServer:
         self.rows: dict[str, list[tuple[str, str, Any]]] = {}
         self.replies: dict[str, Reply] = {}  # instead of records, by path
         self.fails = fails
+        self.username = OWNER
         self.server = LoopbackServer(self.respond)
 
     def add(self, number: int, asset_type: str = "survey", **fields: Any) -> str:
@@ -69,7 +70,7 @@ class KoboServer:
             return self.replies[path]
         match path.split("/"):
             case ["me"]:
-                return json_reply({"username": OWNER, "first_name": ""})
+                return json_reply({"username": self.username, "first_name": ""})
             case ["permissions"]:
                 return json_reply(page_of([], request.target, KoboPages, INNER_HOST))
             case ["assets"]:
@@ -78,7 +79,7 @@ class KoboServer:
             case ["assets", uid] if uid in self.assets:
                 return json_reply(self.assets[uid])
             case ["assets", uid, "permission-assignments"] if uid in self.assets:
-                rows = [*((OWNER, each, None) for each in OWNED), *self.rows[uid], *self._inherited(uid)]
+                rows = [*((self.username, each, None) for each in OWNED), *self.rows[uid], *self._inherited(uid)]
                 return json_reply([_row(uid, *row) for row in rows])
         return Reply(404, b"Resource not found (404)", content_type="text/html")
 

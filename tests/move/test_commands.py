@@ -8,6 +8,7 @@ import pytest
 from openpyxl import load_workbook
 
 from tests.client.stand_ins.kobo import TOKEN
+from tests.conftest import BASE_URL
 from tests.move.kobo_stand_in import KoboServer
 from tests.processes import run_command
 
@@ -15,7 +16,8 @@ VARIABLE = "FIELDGATE_SOURCE_TOKEN"
 
 
 def run(data: Path, *arguments: str, token: str = TOKEN) -> CompletedProcess[str]:
-    return run_command(*arguments, data=data, environment={VARIABLE: token} if token else {})
+    environment = {"FIELDGATE_BASE_URL": BASE_URL} | ({VARIABLE: token} if token else {})
+    return run_command(*arguments, data=data, environment=environment)
 
 
 def create_user(data: Path, name: str) -> None:
@@ -43,7 +45,7 @@ def test_there_and_back(tmp_path: Path) -> None:
     )
     assert "\x1b" not in planned.stdout
     assert "\u202e" not in planned.stdout
-    assert done.stdout.startswith("users created: ")
+    assert done.stdout.startswith(f"users created (links, valid for a day, in {links}): ")
     assert done.stdout.endswith("assets: created 2, changed 0, unchanged 0, kept as they are here 0, not moved 0\n")
     assert "unchanged 2" in again.stdout
     assert stat.S_IMODE(links.stat().st_mode) == 0o600

@@ -118,7 +118,10 @@ async def test_changes_there_are_brought_and_changes_here_are_kept(tmp_path: Pat
         }
         changed = {each for each, result in results.items() if result.action is MoveAction.CHANGE}
         assert changed == {inside, archived, uids["collection"]}
-        assert results[block].reasons == ["It was changed there and here. Nothing was overwritten."]
+        assert results[block].reasons == [
+            "It was changed there (name, settings, sharing or publication) and here. "
+            "Nothing was overwritten: compare the two, sharing too."
+        ]
         assert results[uids["template"]].reasons == ["It was changed there and deleted here. Nothing was done."]
         for uid in changed:
             assert await target.record(uid) == await source.record(uid)

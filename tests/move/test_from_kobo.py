@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from fieldgate_client.connection import ConnectionOptions
 
+from fieldgate.move.asset_mover import MAX_REASONS
 from fieldgate.move.plan import MoveAction
 from fieldgate.move.server_source import ServerSource
 from fieldgate.move.source_assets import MoveError
@@ -84,10 +85,8 @@ async def test_older_deployments_submissions_and_media_are_reported(tmp_path: Pa
         with kobo.server:
             results = await move(target, source_of(kobo))
         assert results[older].reasons == [
-            "7 submissions cannot be moved.",
-            "1 media files cannot be moved.",
-            "2 earlier versions cannot be moved.",
-            "An older version than the newest is deployed there. Deploy it here.",
+            "Stays there: submissions 7, media files 1, earlier versions 2.",
+            "An older version is deployed there. Here the newest is a draft.",
         ]
         deployed = [(await target.request("GET", f"assets/{uid}/"))["has_deployment"] for uid in (older, same)]
         assert deployed == [False, True]
@@ -140,6 +139,47 @@ async def test_a_hostile_server_does_no_harm(tmp_path: Path) -> None:
     assert not evil.requests
     assert {request.method for request in kobo.server.requests} == {"GET"}
     assert {request.path for request in kobo.server.requests if ".." in request.target} == set()
+
+
+async def test_a_form_of_somebody_else_here_is_never_changed(tmp_path: Path) -> None:
+    """A server, or a folder that claims to be one, says that a form that was moved belongs to another user."""
+    kobo = KoboServer()
+    uid = kobo.add(1, name="Household")
+    async with places(tmp_path, "amina", "omar") as (_, target):
+        with kobo.server:
+            assert actions(await move(target, source_of(kobo))) == {MoveAction.CREATE}
+            before = await target.request("GET", f"assets/{uid}/")
+            kobo.username = "omar"
+            kobo.assets[uid] |= {"owner__username": "omar", "name": "Taken over"}
+            kobo.rows[uid] = [("omar", "manage_asset", None)]
+            for is_dry_run in (True, False):
+                found = (await move(target, source_of(kobo), is_dry_run=is_dry_run))[uid]
+                assert found.action is MoveAction.KEEP
+                assert found.reasons == ["It does not belong to omar here. Transfer it here first."]
+        assert await target.request("GET", f"assets/{uid}/") == before
+
+
+async def test_another_address_of_the_same_server_makes_no_copies(tmp_path: Path) -> None:
+    first, second = KoboServer(), KoboServer()
+    uids = [[kobo.add(1), kobo.add(2)] for kobo in (first, second)]
+    assert uids[0] == uids[1]
+    async with places(tmp_path, "amina") as (_, target):
+        with first.server, second.server:
+            assert actions(await move(target, source_of(first))) == {MoveAction.CREATE}
+            results = await move(target, source_of(second))
+            assert actions(results) == {MoveAction.KEEP}
+            assert first.server.base_url in results[uids[0][0]].reasons[0]
+        assert (await target.request("GET", "assets/"))["count"] == 2
+
+
+async def test_assignments_that_are_not_possible_are_found_before_the_transaction(tmp_path: Path) -> None:
+    kobo = KoboServer()
+    uid = kobo.add(1)
+    kobo.rows[uid] = [*(("omar", f"nope{number}", None) for number in range(3_000)), ("omar", "view_asset", None)]
+    async with places(tmp_path, "amina", "omar") as (_, target):
+        with kobo.server:
+            found = (await move(target, source_of(kobo)))[uid]
+        assert (found.action, found.assignments, len(found.reasons)) == (MoveAction.CREATE, 1, MAX_REASONS)
 
 
 @pytest.mark.nightly

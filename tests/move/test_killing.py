@@ -16,7 +16,7 @@ from fieldgate.db import Database
 from fieldgate.move.tables import moved_assets
 from fieldgate.settings import Settings
 from tests.client.stand_ins.kobo import TOKEN
-from tests.conftest import nightly_only, run_service
+from tests.conftest import BASE_URL, nightly_only, run_service
 from tests.move.kobo_stand_in import counted, project, uid_of
 from tests.move.places import Place
 
@@ -63,6 +63,7 @@ STAGES = ("reading", "user created", "link created", "asset written", "before co
 
 async def run(stage: str, url: str, *arguments: str) -> int:
     environment = {**os.environ, "FIELDGATE_DATABASE_URL": url, "FIELDGATE_SOURCE_TOKEN": TOKEN}
+    environment["FIELDGATE_BASE_URL"] = BASE_URL
     command = (sys.executable, "-c", SELF_KILLING_COMMAND, stage, "move-in", *arguments)
     process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=asyncio.subprocess.DEVNULL)
     return await asyncio.wait_for(process.wait(), TIMEOUT_SECONDS)

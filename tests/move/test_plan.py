@@ -12,8 +12,8 @@ BEFORE = KnownAsset("a", "content", "details", "local")
     [
         (None, "content", "details", None, MoveAction.CREATE, False),
         (BEFORE, "content", "details", "local", MoveAction.UNCHANGED, False),
-        (BEFORE, "content", "details", "other", MoveAction.UNCHANGED, False),
-        (BEFORE, "content", "details", None, MoveAction.UNCHANGED, False),
+        (BEFORE, "content", "details", "other", MoveAction.KEEP, False),
+        (BEFORE, "content", "details", None, MoveAction.KEEP, False),
         (BEFORE, "new", "details", "local", MoveAction.CHANGE, True),
         (BEFORE, "content", "new", "local", MoveAction.CHANGE, False),
         (BEFORE, "new", "new", "other", MoveAction.KEEP, False),

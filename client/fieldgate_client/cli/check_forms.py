@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +25,8 @@ from fieldgate_client.terminal_text import clean_line
 from fieldgate_client.version import __version__
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-COLUMNS = ("file", "sheet", "row", "column", "code", "message")
+_LETTERS = re.compile("[A-Z]{1,3}")  # of a column
+COLUMNS = ("file", "level", "sheet", "row", "column", "code", "message")
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -106,7 +108,9 @@ def _column_numbers(result: FormCheck) -> dict[tuple[str, int], int]:
         for sheet in result.sheets
         for row in (sheet.header, *sheet.rows)
         for mark in row.marks
-        if mark.cell is not None and mark.cell < len(sheet.columns)
+        if mark.cell is not None
+        and 0 <= mark.cell < len(sheet.columns)
+        and _LETTERS.fullmatch(sheet.columns[mark.cell])
     }
 
 
@@ -142,7 +146,7 @@ def _sarif(checked: list[CheckedFile]) -> dict[str, Any]:
 
 
 def _sarif_result(finding: Finding) -> dict[str, Any]:
-    region = {"startLine": finding.row or 1}  # code hosts show nothing without a line
+    region = {"startLine": max(finding.row or 1, 1)}  # code hosts show nothing without a line
     if finding.column_number:
         region["startColumn"] = finding.column_number
     location: dict[str, Any] = {

@@ -56,11 +56,11 @@ def test_table(run: RunClient, logged_in: DemoServer, forms: Path) -> None:
     done = run("check", forms)
     assert done.code == 6
     heading, *rows = done.out.splitlines()
-    assert heading.split() == ["file", "sheet", "row", "column", "code", "message"]
-    assert [row.split()[1:5] for row in rows] == [
-        ["forms/bad.xlsx", "survey", "2", "type"],
-        ["forms/bad.xlsx", "survey", "3", "name"],
-        ["forms/warned.xlsx", "survey", "5", "name"],
+    assert heading.split() == ["file", "level", "sheet", "row", "column", "code", "message"]
+    assert [row.split()[1:6] for row in rows] == [
+        ["forms/bad.xlsx", "error", "survey", "2", "type"],
+        ["forms/bad.xlsx", "error", "survey", "3", "name"],
+        ["forms/warned.xlsx", "warning", "survey", "5", "name"],
     ]
     assert done.err == "3 forms checked, 1 with problems. Nothing was imported.\n"
     assert imports(run) == before
