@@ -22,10 +22,9 @@ from fieldgate.assets.store import AssetStore
 from fieldgate.assets.tables import COLLECTION, assets
 from fieldgate.assets.write_schemas import MAX_NAME_CHARS, AssetChange, AssetCreation
 from fieldgate.db import Database, DataVersions
-from fieldgate.errors import Forbidden, Problem, ValidationError
+from fieldgate.errors import Problem, ValidationError
 from fieldgate.http.request.body_parsing import EncodedJSON, UploadedFile
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 from fieldgate.move.people import People
 from fieldgate.move.plan import KnownAsset, MoveAction, Step, decide, hash_of
@@ -59,7 +58,7 @@ class _DryRun(Exception):
 
 
 class _Kept(Exception):
-    """The asset here is left as it is. The text says why."""
+    """The asset here is left as it is, or not created. The text says why."""
 
 
 _CHANGED_MEANWHILE = "It was changed here at this moment. Run the command again."
@@ -112,7 +111,7 @@ class AssetMover:
             for reason in _reasons(problem):
                 result.note(reason)
         except _Kept as kept:
-            result.action = MoveAction.KEEP
+            result.action = MoveAction.SKIP if result.action is MoveAction.CREATE else MoveAction.KEEP
             result.note(str(kept))
         return result
 
@@ -305,7 +304,7 @@ class AssetMover:
                 for position in sorted(map(int, refused), reverse=True):
                     item, texts = left.pop(position), " ".join(map(str, refused[str(position)]))
                     move.result.note(f"Not assigned to {item['user']}: {item['permission']}. {texts}")
-        raise Forbidden(Message("Too many of its assignments are not possible here."))
+        raise _Kept("Too many of its assignments are not possible here.")
 
 
 def _reasons(problem: Problem) -> list[str]:
