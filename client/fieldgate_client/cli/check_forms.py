@@ -18,7 +18,7 @@ from fieldgate_client.cli.import_forms import add_form_options, chosen_forms, wo
 from fieldgate_client.cli.output import TerminalFile
 from fieldgate_client.cli.session import LONG_RETRIES, Command, Session, add_retries_option, add_server_options
 from fieldgate_client.client import Client
-from fieldgate_client.errors import InvalidRequest
+from fieldgate_client.errors import FieldgateError, InvalidRequest
 from fieldgate_client.forms import FormCheck
 from fieldgate_client.records import Problem
 from fieldgate_client.terminal_text import clean_line
@@ -63,14 +63,23 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def check_forms(session: Session) -> int:
     files = chosen_forms(session)
+    checked = list[CheckedFile]()
+    failure: FieldgateError | None = None
     with session.open_client() as client:
-        checked = [_check_file(session, client, file) for file in files]
+        try:
+            for file in files:
+                checked.append(_check_file(session, client, file))
+        except FieldgateError as error:  # code hosts want a log of runs that failed, too
+            failure = error
     if session.options.format == "table":
-        _print_table(session, checked)
+        if checked:
+            _print_table(session, checked)
     else:
-        document = _sarif(checked) if session.options.format == "sarif" else checked
+        document = _sarif(checked, is_complete=failure is None) if session.options.format == "sarif" else checked
         encoded = msgspec.json.format(msgspec.json.encode(document))
         TerminalFile(sys.stdout.buffer).write(session.output.clean(encoded.decode()).encode() + b"\n")
+    if failure is not None:
+        raise failure
     return worst_code([each.exit_code for each in checked])
 
 
@@ -131,7 +140,7 @@ def _print_table(session: Session, checked: list[CheckedFile]) -> None:
     session.output.note(f"{count} checked, {bad} with problems. Nothing was imported.")
 
 
-def _sarif(checked: list[CheckedFile]) -> dict[str, Any]:
+def _sarif(checked: list[CheckedFile], *, is_complete: bool) -> dict[str, Any]:
     """A log of SARIF 2.1.0: the rules are the codes, and lines are rows of the spreadsheet."""
     findings = [finding for each in checked for finding in each.findings]
     rules = [{"id": code} for code in dict.fromkeys(each.code for each in findings)]
@@ -139,7 +148,7 @@ def _sarif(checked: list[CheckedFile]) -> dict[str, Any]:
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "invocations": [{"executionSuccessful": all(each.status != "refused" for each in checked)}],
+        "invocations": [{"executionSuccessful": is_complete and all(each.status != "refused" for each in checked)}],
         "results": [_sarif_result(each) for each in findings],
     }
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}

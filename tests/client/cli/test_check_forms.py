@@ -66,6 +66,18 @@ def test_table(run: RunClient, logged_in: DemoServer, forms: Path) -> None:
     assert imports(run) == before
 
 
+def test_sarif_of_a_run_that_failed(
+    run: RunClient, logged_in: DemoServer, forms: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIELDGATE_URL", logged_in.url)
+    monkeypatch.setenv("FIELDGATE_TOKEN", "fgt_wrong")
+    done = run("check", forms, "--format", "sarif")
+    assert done.code == 3
+    log = json.loads(done.out)
+    validate_sarif(log)
+    assert log["runs"][0]["invocations"] == [{"executionSuccessful": False}]
+
+
 def test_exit_codes(run: RunClient, logged_in: DemoServer, forms: Path) -> None:
     good = run("check", forms / "good.xlsx", forms / "warned.xlsx")
     assert good.code == 0
