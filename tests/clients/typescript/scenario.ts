@@ -13,7 +13,12 @@ import {
   importDetail,
   permissionList,
 } from "./generated/index.js";
-import type { ImportCreationResponses, ImportRequestMultipart } from "./generated/index.js";
+import type {
+  ImportAccepted,
+  ImportCreationResponses,
+  ImportPreview,
+  ImportRequestMultipart,
+} from "./generated/index.js";
 
 const [, , baseUrl = "", token = "", workbook = ""] = process.argv;
 const client = createClient({
@@ -37,6 +42,12 @@ const uploaded = await client.post<ImportCreationResponses, unknown, true>({
   security: [{ name: "Authorization", type: "apiKey" }],
 });
 
+// The response of a dry run has another type.
+function uidOf(response: ImportAccepted | ImportPreview): string {
+  if ("dry_run" in response) throw new Error("It was only checked.");
+  return response.uid;
+}
+
 async function createdAsset(uid: string): Promise<string> {
   for (;;) {
     const { data } = await importDetail({ ...options, path: { uid } });
@@ -47,7 +58,7 @@ async function createdAsset(uid: string): Promise<string> {
   }
 }
 
-const assets = [await createdAsset(sent.data.uid), await createdAsset(uploaded.data.uid)];
+const assets = [await createdAsset(uidOf(sent.data)), await createdAsset(uidOf(uploaded.data))];
 const [asset = ""] = assets;
 await assignmentCreation({ ...options, path: { uid: asset }, body: { user: "bashir", permission: "view_asset" } });
 const assignments = (await assignmentList({ ...options, path: { uid: asset } })).data;
