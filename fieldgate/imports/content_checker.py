@@ -14,7 +14,7 @@ from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import User
 from fieldgate.imports.messages import localize_messages, serialize_issues, serialize_message
 from fieldgate.imports.sandbox import runner
-from fieldgate.imports.sandbox.request_sandbox import RequestSandbox, problem_of
+from fieldgate.imports.sandbox.request_sandbox import LARGE_BYTES, RequestSandbox, problem_of
 from fieldgate.imports.upload import check_is_workbook
 from fieldgate.imports.xlsform import EncodedContent, Form, FormRejected, Issue
 
@@ -73,7 +73,7 @@ class SandboxContentChecker:
         if content.is_workbook:
             check_is_workbook(content.data, "file")
         try:
-            async with self._sandbox.slot(user.quota_id, len(content.data)):
+            async with self._sandbox.slot(user.quota_id, is_long=len(content.data) > LARGE_BYTES):
                 form = await self._parse(content)
         except FormRejected as rejection:
             raise ContentRejected(rejection) from None

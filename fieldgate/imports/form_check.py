@@ -28,7 +28,7 @@ class FormCheck:
 
     async def check(self, user: User, new_import: NewImport, language: Language) -> ImportPreview:
         """Return how the import would end. A user has one check at a time in this process."""
-        async with self._sandbox.slot(user.quota_id, new_import.file.size):
+        async with self._sandbox.slot(user.quota_id, is_long=True):  # a small file can take long, too
             job = await self._make_job(user, new_import)
             try:
                 parsed = await self._parse(job)

@@ -213,6 +213,20 @@ async def test_full_sandbox(harness: ImportHarness, monkeypatch: pytest.MonkeyPa
     assert (await check(harness, xlsx())).status_code == 200
 
 
+async def test_checks_leave_a_slot_to_forms_that_are_saved(
+    harness: ImportHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A check can take as long as the sandbox allows, with a small file, too."""
+    monkeypatch.setattr(overload, "WAIT_SECONDS", 0.01)
+    sandbox = harness.service.app.app_context.services[RequestSandbox]
+    assert isinstance(sandbox, RequestSandbox)
+    form = {"name": "A", "content": {"survey": [{"type": "text", "name": "a", "label": ["A"]}], "translations": [None]}}
+    async with sandbox.slot(-1, is_long=True):
+        assert (await check(harness, xlsx())).status_code == 503
+        saved = await harness.service.request("POST", "/api/v2/assets/", json=form, headers=harness.headers)
+    assert saved.status_code == 201, saved.text
+
+
 async def test_flood_of_one_caller(harness: ImportHarness) -> None:
     """Few wait, the rest are refused at once, and every response is one of these two."""
     responses = await asyncio.gather(*(check(harness, xlsx()) for _ in range(30)))

@@ -35,14 +35,16 @@ class RequestSandbox:
     def __init__(self, limits: SandboxLimits) -> None:
         self._limits = limits
         self._slots = Slots(MAX_SANDBOX_PROCESSES, 1, max_waiting_per_caller=MAX_WAITING_PER_USER, refusal=TOO_BUSY)
-        self._large_slots = Slots(1, 1, max_waiting_per_caller=MAX_WAITING_PER_USER, refusal=TOO_BUSY)
+        self._long_slots = Slots(
+            MAX_SANDBOX_PROCESSES - 1, 1, max_waiting_per_caller=MAX_WAITING_PER_USER, refusal=TOO_BUSY
+        )
         self._cancels: set[Callable[[], None]] = set()  # of the calls that run
         self._is_closed = False
 
     @asynccontextmanager
-    async def slot(self, user_id: int, size: int = 0) -> AsyncIterator[None]:
-        """Hold a slot until the block ends. Large forms, of so many bytes, never have all of them at the same time."""
-        async with self._large_slots.slot(user_id) if size > LARGE_BYTES else nullcontext(), self._slots.slot(user_id):
+    async def slot(self, user_id: int, *, is_long: bool = False) -> AsyncIterator[None]:
+        """Hold a slot until the block ends. Long work never has all of them at the same time."""
+        async with self._long_slots.slot(user_id) if is_long else nullcontext(), self._slots.slot(user_id):
             yield
 
     async def run(self, call: SandboxCall[Result]) -> Result:
