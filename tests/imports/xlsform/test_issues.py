@@ -222,6 +222,13 @@ def test_warning(code: str) -> None:
     assert form.xform.startswith("<?xml")
 
 
+def test_a_list_that_may_be_meant_is_not_called_unused() -> None:
+    data = xlsx(book("select_one colour|a|A", choices=[LIST, "color|red|Red"]))
+    rejected = rejection(data)
+    assert [problem.code for problem in rejected.problems] == ["unknown_choice_list"]
+    assert rejected.warnings == []
+
+
 @pytest.mark.parametrize(("count", "codes"), [(20_000, {"missing_name"}), (20_001, {"too_many_rows"})])
 def test_survey_with_too_many_rows(count: int, codes: set[str]) -> None:
     """Blank rows do not count. Beyond the limit, nothing else is checked."""

@@ -103,7 +103,8 @@ def check_choices(form: ParsedForm, issues: IssueCollector) -> None:
     if not form.is_enabled("allow_choice_duplicates"):
         _check_duplicates(table, used, issues)
     _check_spaces(form, table, issues)
-    _check_unused(table, used, issues)
+    if not any(each.code == "unknown_choice_list" for each in issues.problems):  # one of them may be meant
+        _check_unused(table, used, issues)
 
 
 def _lists_without_labels(form: ParsedForm, table: SheetTable) -> dict[str, int]:
