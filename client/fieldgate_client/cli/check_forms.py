@@ -91,7 +91,8 @@ def _check_file(session: Session, client: Client, file: Path) -> CheckedFile:
             file, options.into, name=options.name or "", library=options.library, desired_type=options.type or ""
         )
     except InvalidRequest as error:
-        session.output.error(f"{file}: {error}")
+        if options.format != "table":  # which shows it
+            session.output.error(f"{file}: {error}")
         refusal = Finding(name, "error", None, None, None, None, "refused", str(error))
         return CheckedFile(name, "refused", [refusal])
     return CheckedFile(name, result.status, [*_findings(name, result)])
@@ -136,8 +137,9 @@ def _print_table(session: Session, checked: list[CheckedFile]) -> None:
         rows = [[clean_line(str(getattr(each, name) or "")) for name in COLUMNS] for each in findings]
         session.output.print_table(COLUMNS, rows)
     bad = sum(each.exit_code != ExitCode.OK for each in checked)
+    doubtful = sum(each.exit_code == ExitCode.OK and bool(each.findings) for each in checked)
     count = f"{len(checked)} form{'' if len(checked) == 1 else 's'}"
-    session.output.note(f"{count} checked, {bad} with problems. Nothing was imported.")
+    session.output.note(f"{count} checked, {bad} with problems, {doubtful} with warnings. Nothing was imported.")
 
 
 def _sarif(checked: list[CheckedFile], *, is_complete: bool) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def test_table(run: RunClient, logged_in: DemoServer, forms: Path) -> None:
         ["forms/bad.xlsx", "error", "survey", "3", "name"],
         ["forms/warned.xlsx", "warning", "survey", "5", "name"],
     ]
-    assert done.err == "3 forms checked, 1 with problems. Nothing was imported.\n"
+    assert done.err == "3 forms checked, 1 with problems, 1 with warnings. Nothing was imported.\n"
     assert imports(run) == before
 
 
@@ -86,8 +86,8 @@ def test_exit_codes(run: RunClient, logged_in: DemoServer, forms: Path) -> None:
     (forms / "text.csv").write_bytes(b"no columns")
     done = run("check", forms, "--language", "fr")
     assert done.code == 1
-    assert "my forms/empty.xlsx is empty" in done.err
-    assert "my forms/text.csv" in done.err
+    assert "my forms/empty.xlsx is empty" in done.out
+    assert "my forms/text.csv" in done.out
     assert "n'est pas" in done.out.replace("’", "'")
     assert run("check", forms, "--into", "aBcDeFgHiJkLmNoPqRsTuV").code == 2
     assert run("check", forms / "good.xlsx", "--into", "aBcDeFgHiJkLmNoPqRsTuV").code == 1
