@@ -104,7 +104,8 @@ class AssetWriter:
             raise ValidationError({"clone_from": [_CONTENT_OR_CLONE]})
         if body.file is not None and (body.clone_from or body.content is not None):
             raise ValidationError({"file": [_ONE_SOURCE]})
-        await self._quota.check(user.id, 0 if body.file is None else body.file.size)
+        file = body.file if moved is None else moved.file
+        await self._quota.check(user.id, 0 if file is None else file.size)
         tags = parse_tags(body.tag_string or "")
         parent_uid = parse_field("parent", "assets", body.parent) if body.parent and body.parent.strip() else None
         if parent_uid is not None:
@@ -114,7 +115,7 @@ class AssetWriter:
         if not (body.clone_from and body.clone_from.strip()):
             new = await self._from_content(user, body, uid)
             given |= {} if moved is None else moved.values
-            await self._insert(user, msgspec.structs.replace(new, **given), parent_uid, body.file, moved)
+            await self._insert(user, msgspec.structs.replace(new, **given), parent_uid, file, moved)
             return WrittenAsset(uid, new.warnings)
         async with self._clone_slots.slot(user.quota_id):
             new = await self._clone(user, body, uid)
@@ -131,7 +132,8 @@ class AssetWriter:
         values = {"name": name, "settings": body.settings}
         changes = {field: value for field, value in values.items() if value is not None}
         if body.content is not None:
-            await self._quota.check(asset.owner_id, len(body.content.data))
+            file_size = 0 if moved is None or moved.file is None else moved.file.size
+            await self._quota.check(asset.owner_id, len(body.content.data) + file_size)
             return await self._replace_content(user, asset, body.content, changes, moved)
         if changes or moved is not None:
             async with self._database.transaction() as connection:
@@ -276,7 +278,6 @@ class AssetWriter:
     ) -> None:
         async with self._database.transaction() as connection:
             parent_id = None if parent_uid is None else await self._lock_parent(connection, user, parent_uid)
-            file = file if moved is None else moved.file
             file_id = None if file is None else await self._store.add_file(connection, file.name, file.data)
             new = msgspec.structs.replace(new, parent_id=parent_id, file_id=file_id)
             try:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from fieldgate.cli.common import data_option, load_settings, open_database
-from fieldgate.cli.output import print_table, progress_bar
+from fieldgate.cli.output import progress_bar, table_width
 from fieldgate.settings import Settings
 
 # Modules about moving are slow to import, and other commands do not need them: they are imported where they are used.
@@ -48,11 +48,13 @@ def move_in(report: Path | None, yes: bool, data: Path | None, **choices: Any) -
 
     A run can be stopped and repeated: later ones bring what changed there, and never overwrite what was changed here.
     """
-    from fieldgate.move.report import COLUMNS, write_report
+    from fieldgate_client.terminal_text import format_table
+
+    from fieldgate.move.report import COLUMNS, NOTE, write_report
 
     rows, lines = _run(_move_in(load_settings(data), yes=yes, **choices))
-    if shown := [row for row in rows if row[-1] or not yes]:
-        print_table(COLUMNS, shown[:MAX_SHOWN_ROWS])
+    if shown := [row[: NOTE + 1] for row in rows if row[NOTE] or not yes]:
+        click.echo(format_table(COLUMNS[: NOTE + 1], shown[:MAX_SHOWN_ROWS], table_width()))
     if len(shown) > MAX_SHOWN_ROWS:
         click.echo(f"… and {len(shown) - MAX_SHOWN_ROWS} more rows: write all to a file with --report FILE.xlsx")
     click.echo("\n".join(lines))
@@ -73,6 +75,8 @@ async def _move_in(
     yes: bool,
 ) -> tuple[list[tuple[str, ...]], list[str]]:
     """Return the rows of the table, and the lines below it."""
+    from fieldgate_client.terminal_text import clean_text
+
     from fieldgate.move.people import InviteFile, People, read_table
     from fieldgate.move.report import report_rows, summary
     from fieldgate.move.run import move, open_source
@@ -87,7 +91,7 @@ async def _move_in(
         people = People(database, table, invites, may_invite=invite is not None)
         with progress_bar(status=lambda: status[-1], unit="assets") as show:
             report = await move(database, settings, reader, people, show, is_dry_run=not yes)
-    rows = [tuple(map(_clean, row)) for row in report_rows(report.results, report.notes)]
+    rows = [tuple(map(clean_text, row)) for row in report_rows(report.results, report.notes)]
     lines = [f"assets: {summary(report.results, is_dry_run=not yes)}"]
     if people.invited:
         what = f"users created (links, valid for a day, in {invite})" if yes else "users and teams to create"

@@ -1,6 +1,7 @@
 """Tables on standard output, and progress bars on standard error."""
 
 import os
+import shutil
 import sys
 import threading
 import time
@@ -16,6 +17,10 @@ REDIRECTED_WIDTH_CHARS = 500  # so that files and pipes get whole lines
 ProgressReporter = Callable[[int, int | None], None]  # records done, and in all if known
 
 
+def table_width() -> int:
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else REDIRECTED_WIDTH_CHARS
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table. Numbers are aligned right; None is an empty cell."""
     from rich.console import Console  # not needed by `serve`
@@ -29,7 +34,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
         table.add_column(column, justify="right" if is_number else "left", no_wrap=True)
     for row in shown:
         table.add_row(*map(escape, row))
-    Console(highlight=False, width=None if sys.stdout.isatty() else REDIRECTED_WIDTH_CHARS).print(table)
+    Console(highlight=False, width=table_width()).print(table)
 
 
 def ignore_progress(_done: int, _total: int | None) -> None:

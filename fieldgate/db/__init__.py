@@ -7,12 +7,12 @@ from fieldgate.db.paginate import PreparedPage, RowPage, paginate
 from fieldgate.db.prepared import CommitCache, PreparedQuery, in_bound_list, in_values
 from fieldgate.db.snapshot import Snapshot, snapshot
 from fieldgate.db.tables import ClockTime, Timestamp, metadata, now
-from fieldgate.db.uid import new_uid
+from fieldgate.db.uid import is_asset_uid, new_uid
 from fieldgate.db.upsert import insert_missing, insert_rows, insert_rows_sync, upsert
 
 __all__ = [
     "IDENTITY_TOPIC", "ClockTime", "CommitCache", "DataVersions", "Database", "PreparedPage", "PreparedQuery",
     "RowPage", "Snapshot", "Timestamp", "in_bound_list", "in_values", "insert_missing", "insert_rows",
-    "insert_rows_sync", "is_unavailable", "metadata", "new_uid", "now", "paginate", "snapshot", "sqlite_file",
-    "upsert",
+    "insert_rows_sync", "is_asset_uid", "is_unavailable", "metadata", "new_uid", "now", "paginate", "snapshot",
+    "sqlite_file", "upsert",
 ]  # fmt: skip

@@ -1,9 +1,11 @@
 """Identifiers that people can read aloud: a letter for the kind, and 21 random characters."""
 
+import re
 import secrets
 
 ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"  # no characters that look alike
 UID_LENGTH = 22
+is_asset_uid = re.compile(rf"a[{ALPHABET}]{{{UID_LENGTH - 1}}}").fullmatch
 
 # Maps random bytes to letters. The highest bytes are dropped, as they would make some letters more likely.
 _UNBIASED_LIMIT = 256 - 256 % len(ALPHABET)

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from fieldgate.assets.store import strip_control_characters
+from fieldgate.db import is_asset_uid
 from fieldgate.errors import Problem, ValidationError
 from fieldgate.http.request.body_parsing import UploadedFile, file_too_large
 from fieldgate.i18n.messages import Message
@@ -26,7 +27,6 @@ CSV_DELIMITERS = (",", ";", "\t")
 # HTML, JSON and other files that could be mistaken for CSV.
 NON_CSV_PREFIXES = ("<", "{", "[", "%PDF", "GIF8", "Rar!", "7z¼¯")
 
-_UID = re.compile(r"a[2-9A-HJ-NP-Za-km-z]{21}")
 _EXTENSION = re.compile(r"\.(xlsx|xlsm|xls|csv|ods)$", re.IGNORECASE)
 
 
@@ -121,7 +121,7 @@ def destination_uid(field: str, text: str) -> str | None:
         path = ""
     segments = [segment for segment in path.split("/") if segment]
     uid = segments[-1].removesuffix(".json") if segments else ""
-    if not _UID.fullmatch(uid) or (len(segments) > 1 and segments[-2] != "assets"):
+    if not is_asset_uid(uid) or (len(segments) > 1 and segments[-2] != "assets"):
         raise ValidationError({field: [Message("Enter the address or the uid of an asset.")]})
     return uid
 

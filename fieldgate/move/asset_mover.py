@@ -1,6 +1,5 @@
 """Move assets in, one transaction each, and say what was done with each and what was not."""
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, get_args
@@ -23,14 +22,24 @@ from fieldgate.assets.tables import COLLECTION, assets
 from fieldgate.assets.write_schemas import MAX_NAME_CHARS, AssetChange, AssetCreation
 from fieldgate.db import Database, DataVersions
 from fieldgate.errors import Problem, ValidationError
-from fieldgate.http.request.body_parsing import EncodedJSON, UploadedFile
+from fieldgate.http.request.body_parsing import EncodedJSON, UploadedFile, file_too_large
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import User
+from fieldgate.imports.upload import check_is_workbook
 from fieldgate.move.people import People
-from fieldgate.move.plan import KnownAsset, MoveAction, Step, decide, hash_of
+from fieldgate.move.plan import KnownAsset, MoveAction, Part, Step, decide, hashes
 from fieldgate.move.source_assets import ListedAsset, Source, SourceAsset, UnreadableAsset
-from fieldgate.move.store import choose_uid, find_known, find_other_source, read_local_hash, write_known
+from fieldgate.move.store import (
+    choose_uid,
+    find_known,
+    find_other_source,
+    list_gone,
+    list_shared,
+    read_local,
+    write_known,
+)
 
+MAX_NAMED = 20  # permissions in one note
 MAX_REASONS = 200  # of one asset
 MAX_PASSES = 10  # each finds up to 100 assignments that are not possible, and others wait for the transaction
 
@@ -72,8 +81,21 @@ class _Move(msgspec.Struct, frozen=True):
     parent_uid: str | None
     assignments: list[dict[str, Any]]
     tags: Sequence[str]
-    known: KnownAsset  # as it will be
+    known: KnownAsset  # what it will be known as, if nothing was changed here
+    before: KnownAsset | None
+    step: Step
     result: MoveResult
+
+    def known_now(self, local: dict[str, str] | None) -> KnownAsset:
+        """What it is known as afterwards. Parts that were changed here stay known as changed."""
+        if self.before is None:
+            return msgspec.structs.replace(self.known, local=local or {})
+        kept = [part.name for part in self.step.changed_here]
+        return KnownAsset(
+            self.known.uid,
+            self.known.found | {name: self.before.found[name] for name in kept},
+            (local or {}) | {name: self.before.local[name] for name in kept},
+        )
 
 
 class AssetMover:
@@ -86,9 +108,11 @@ class AssetMover:
         source: Source,
         people: People,
         *,
+        max_upload: int,
         is_dry_run: bool,
     ) -> None:
         self._database = database
+        self._max_upload = max_upload
         self._writer = writer
         self._checker = checker
         self._source = source
@@ -115,6 +139,22 @@ class AssetMover:
             result.note(str(kept))
         return result
 
+    async def list_gone(self, listed: Sequence[ListedAsset]) -> list[MoveResult]:
+        """Assets that are here, and that the source does not list any more."""
+        names = {each.owner for each in listed}.union(self._source.accounts)
+        owners = [owner for name in names if (owner := await self._people.find_owner(name)) is not None]
+        async with self._database.read_transaction() as connection:
+            found = await list_gone(
+                connection, self._source.name, [owner.id for owner in owners], {each.uid for each in listed}
+            )
+        reason = "It is not there any more, or this account may not see it. It was not deleted here."
+        return [
+            MoveResult(
+                each.source_uid, MoveAction.KEEP, each.asset_type, each.name, each.username, each.uid, reasons=[reason]
+            )
+            for each in found
+        ]
+
     async def _read(self, listed: ListedAsset) -> SourceAsset:
         try:
             return await self._source.read(listed)
@@ -131,26 +171,35 @@ class AssetMover:
         parent_uid = await self._find_parent(asset, result)
         shared = await self._find_assignments(asset, result)
         tags = parse_tags(asset.tags)
-        details = [asset.name, owner.username, parent_uid, asset.settings, tags, asset.is_active, shared]
-        content_hash = hashlib.sha256(asset.content).hexdigest()
+        found = hashes(
+            {
+                Part.QUESTIONS: asset.content,
+                Part.DETAILS: [asset.name, owner.username, parent_uid, asset.settings, tags],
+                Part.PUBLICATION: asset.is_active,
+                Part.SHARING: shared,
+            }
+        )
         async with self._database.read_transaction() as connection:
             before = await find_known(connection, self._source.name, asset.uid)
-            local_hash = None if before is None else await read_local_hash(connection, before.uid)
+            local = None if before is None else await read_local(connection, before.uid)
             other = None if before else await find_other_source(connection, asset.uid)
-            known = KnownAsset(await choose_uid(connection, asset.uid, before), content_hash, hash_of(details))
+            uid = await choose_uid(connection, asset.uid, before)
         if other is not None:
             result.action, result.uid = MoveAction.KEEP, asset.uid
             return result.note(f"It is here already, moved from {other}. Move from there to bring changes.")
-        step = decide(before, known, local_hash)
-        if step.action is MoveAction.CREATE and known.uid != asset.uid:
+        step = decide(before, found, local)
+        if step.action is MoveAction.CREATE and uid != asset.uid:
             result.note("Its uid cannot be kept, so links to it change.")
-        result.action, result.uid, result.assignments = step.action, known.uid, len(shared)
+        result.action, result.uid, result.assignments = step.action, uid, len(shared)
         if step.reason:
             result.note(step.reason)
+        if before and Part.SHARING in step.changed_here and before.found[Part.SHARING.name] != found[Part.SHARING.name]:
+            await self._compare_sharing(uid, shared, result)
         if step.action is MoveAction.CREATE:
             result.reasons += asset.left_behind
         if step.action in (MoveAction.CREATE, MoveAction.CHANGE):
-            await self._write(_Move(asset, owner, parent_uid, shared, tags, known, result), step, local_hash)
+            move = _Move(asset, owner, parent_uid, shared, tags, KnownAsset(uid, found), before, step, result)
+            await self._write(move, local)
             if self._is_dry_run and step.action is MoveAction.CREATE:
                 self._planned.add(asset.uid)
         return None
@@ -177,7 +226,7 @@ class AssetMover:
             return None
         async with self._database.read_transaction() as connection:
             known = await find_known(connection, self._source.name, asset.parent)
-            if known is not None and await read_local_hash(connection, known.uid) is not None:
+            if known is not None and await read_local(connection, known.uid) is not None:
                 return known.uid
         result.note("Its collection is not here. What people have through it is not moved.")
         return None
@@ -210,16 +259,20 @@ class AssetMover:
                 result.note(f"{name} is not here. Not assigned: {', '.join(permissions)}")
         return found
 
-    async def _write(self, move: _Move, step: Step, local_hash: str | None) -> None:
-        asset, owner, uid = move.asset, move.owner, move.known.uid
+    async def _write(self, move: _Move, local_before: dict[str, str] | None) -> None:
+        asset, owner, uid, taken = move.asset, move.owner, move.known.uid, move.step.taken
+        is_new = move.step.action is MoveAction.CREATE
         parent_ids: set[int | None] = set()
         values: dict[str, Any] = {"name": asset.name[:MAX_NAME_CHARS]}
 
         async def check(connection: AsyncConnection, row: Row[Any]) -> None:
             if row.owner_id != owner.id:
                 raise _Kept(f"It does not belong to {owner.username} here. Transfer it here first.")
-            if await read_local_hash(connection, uid) != local_hash:
+            if await read_local(connection, uid) != local_before:
                 raise _Kept(_CHANGED_MEANWHILE)
+            if Part.DETAILS not in taken:
+                values["name"] = row.name  # and not the title of new questions
+                return
             parent = select(assets.c.id).where(assets.c.uid == move.parent_uid)
             values["parent_id"] = (await connection.execute(parent)).scalar()
             parent_ids.update({row.parent_id, values["parent_id"]})
@@ -227,21 +280,21 @@ class AssetMover:
         async def finish(connection: AsyncConnection) -> None:
             for parent_id in sorted(filter(None, parent_ids)):
                 await self._store.update_collection_summary(connection, parent_id)
-            await self._deploy(connection, move, step)
-            await connection.run_sync(self._share, move)
-            local = await read_local_hash(connection, uid)
-            known = msgspec.structs.replace(move.known, local_hash=local or "")
-            is_new = step.action is MoveAction.CREATE
+            if Part.PUBLICATION in taken:
+                await self._deploy(connection, move)
+            if Part.SHARING in taken:
+                await connection.run_sync(self._share, move)
+            known = move.known_now(await read_local(connection, uid))
             if not await write_known(connection, self._source.name, asset.uid, known, is_new=is_new):
                 raise _Kept(_CHANGED_MEANWHILE)  # by another run
             if self._is_dry_run:
                 raise _DryRun
 
-        file = None if asset.workbook is None else UploadedFile(asset.workbook_name, asset.workbook)
+        file = self._workbook(asset, move.result)
         moved = MovedAsset(uid=uid, values=values, file=file, check=check, finish=finish)
         content = EncodedJSON(asset.content) if asset.content else None
         try:
-            if step.action is MoveAction.CREATE:
+            if is_new:
                 creation = AssetCreation(
                     name=asset.name,
                     asset_type=asset.asset_type,  # type: ignore[arg-type]  # checked before
@@ -252,21 +305,48 @@ class AssetMover:
                 )
                 await self._writer.create(owner, creation, moved)
             else:
-                values |= {"settings": complete_settings(asset.asset_type, asset.settings), "tags": list(move.tags)}
-                change = AssetChange(content=content if step.replaces_content else None)
+                if Part.DETAILS in taken:
+                    values |= {"settings": complete_settings(asset.asset_type, asset.settings), "tags": list(move.tags)}
+                change = AssetChange(content=content if Part.QUESTIONS in taken else None)
                 await self._writer.change(owner, uid, change, moved)
         except _DryRun:
             pass
 
-    async def _deploy(self, connection: AsyncConnection, move: _Move, step: Step) -> None:
+    def _workbook(self, asset: SourceAsset, result: MoveResult) -> UploadedFile | None:
+        """The workbook that the content is from. One that could not be uploaded here is left out, and reported."""
+        if asset.workbook is None:
+            return None
+        try:
+            if len(asset.workbook) > self._max_upload:
+                raise file_too_large(self._max_upload)
+            check_is_workbook(asset.workbook, "file")
+        except Problem as problem:
+            result.note(f"Its workbook is left out. {' '.join(_reasons(problem))}")
+            return None
+        return UploadedFile(asset.workbook_name, asset.workbook)
+
+    async def _deploy(self, connection: AsyncConnection, move: _Move) -> None:
         active = move.asset.is_active
         row = await connection.execute(select(assets.c.deployment_active).where(assets.c.uid == move.known.uid))
-        if active is None or (row.scalar() == active and not step.replaces_content):
+        if active is None or (row.scalar() == active and Part.QUESTIONS not in move.step.taken):
             return
         try:
             await self._deployments.deploy_newest(connection, move.owner, move.known.uid, active=active)
         except Problem as problem:  # raised before anything was written
             move.result.note(f"It is not deployed: {problem.message}")
+
+    async def _compare_sharing(self, uid: str, shared: Sequence[dict[str, Any]], result: MoveResult) -> None:
+        """Name who has what only there, or only here."""
+        there = {(each["user"], each["permission"]) for each in shared if not each["inherited"]}
+        async with self._database.read_transaction() as connection:
+            here = await list_shared(connection, uid)
+        only_here = {names[0] for names in here if there.isdisjoint(names)}
+        only_there = there.difference(*here)
+        for place, found in (("there", only_there), ("here", only_here)):
+            if found:
+                names = [f"{user} {permission}" for user, permission in sorted(found)]
+                more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+                result.note(f"Only {place}: {', '.join(names[:MAX_NAMED])}{more}.")
 
     def _share(self, connection: Connection, move: _Move) -> None:
         """Make the assignments those of the source."""

@@ -32,8 +32,8 @@ async def move_events(database: Database, lines: Iterable[bytes], *, is_dry_run:
         created, kept, refused = created + len(new), kept + len(known) - len(new), refused + len(some) - len(known)
     if not is_dry_run:
         await log_run(database, "load", created=created)
-    notes = {"events are here already and stay as they are": kept, "events are not valid here": refused}
-    return created, [f"{count} {text}." for text, count in notes.items() if count]
+    notes = {"Events that are here already, and stay as they are": kept, "Events that are not valid here": refused}
+    return created, [f"{text}: {count}." for text, count in notes.items() if count]
 
 
 def _has_known_ids(event: Event, reference: ReferenceData) -> bool:

@@ -40,8 +40,7 @@ TEAMS, TEAM_MEMBERS = "teams.csv", "team_members.csv"
 WORKBOOK_SUFFIXES = (".xlsx", ".xls")
 ASSIGNMENT_COLUMNS = ("user", "permission", "partial_permissions", "expires_at", "inherited")
 is_database = re.compile(r"database [0-9-]{1,30}").fullmatch  # as `read_identity` names it
-MAX_LINE_BYTES = 256 * 1024 * 1024  # as of a response
-MAX_WORKBOOK_BYTES = 64 * 1024 * 1024
+MAX_FILE_BYTES = 256 * 1024 * 1024  # as of a response
 
 
 class FolderIndex(msgspec.Struct, frozen=True):
@@ -85,7 +84,7 @@ class FolderSource(Source):
         for suffix in WORKBOOK_SUFFIXES:
             name = f"forms/{listed.uid}{suffix}"
             if (self._folder / name).is_file():
-                workbook = self._read(name, MAX_WORKBOOK_BYTES)
+                workbook = self._read(name)
                 return msgspec.structs.replace(asset, workbook=workbook, workbook_name=asset.name + suffix)
         return asset
 
@@ -93,7 +92,7 @@ class FolderSource(Source):
         try:
             with self._open(ASSETS) as file:
                 file.seek(self._offsets[listed.uid])
-                return msgspec.json.decode(file.readline(MAX_LINE_BYTES), type=SourceRecord)
+                return msgspec.json.decode(file.readline(MAX_FILE_BYTES), type=SourceRecord)
         except (OSError, ValueError, RecursionError) as error:
             raise UnreadableAsset(str(error)) from None
 
@@ -114,10 +113,10 @@ class FolderSource(Source):
             raise OSError(f"{name} is a symbolic link, or no file")
         return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
 
-    def _read(self, name: str, most: int = MAX_LINE_BYTES) -> bytes:
+    def _read(self, name: str) -> bytes:
         with self._open(name) as file:
-            data = file.read(most + 1)
-        if len(data) > most:
+            data = file.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
             raise ValueError(f"{name} is too large")
         return data
 
@@ -167,5 +166,5 @@ def _to_row(cells: dict[str, str]) -> AssignmentRow:
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
     """Lines with their offsets."""
-    while line := file.readline(MAX_LINE_BYTES):
+    while line := file.readline(MAX_FILE_BYTES):
         yield file.tell() - len(line), line

@@ -1,6 +1,7 @@
 """What to do with an asset of the source. Pure: no database, no network."""
 
 import hashlib
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
@@ -15,44 +16,56 @@ class MoveAction(Enum):
     SKIP = "skip"
 
 
+class Part(Enum):
+    """A part of an asset that is compared and moved by itself."""
+
+    QUESTIONS = "questions"
+    DETAILS = "name, settings, tags or collection"
+    PUBLICATION = "publication"
+    SHARING = "sharing"
+
+
 class KnownAsset(msgspec.Struct, frozen=True):
-    """What was moved, and into which asset."""
+    """What was moved, and into which asset. Hashes are by part."""
 
     uid: str
-    content_hash: str = ""
-    details_hash: str = ""
-    local_hash: str = ""
+    found: dict[str, str] = {}  # in the source
+    local: dict[str, str] = {}  # here, afterwards
 
 
 class Step(msgspec.Struct, frozen=True):
     action: MoveAction
+    taken: frozenset[Part] = frozenset()  # parts to write
+    changed_here: frozenset[Part] = frozenset()  # they stay as they are
     reason: str = ""
-    replaces_content: bool = False
 
 
-def decide(before: KnownAsset | None, found: KnownAsset, local_hash: str | None) -> Step:
-    """`before` was moved last, `found` is in the source. `local_hash` is that of the asset now, None if it is gone."""
+def decide(before: KnownAsset | None, found: dict[str, str], local: dict[str, str] | None) -> Step:
+    """`before` was moved last, `found` is in the source now, `local` here now. It is None if the asset is gone."""
     if before is None:
-        return Step(MoveAction.CREATE)
-    changed = [
-        part
-        for part, is_changed in {
-            "questions": before.content_hash != found.content_hash,
-            "name, settings, sharing or publication": before.details_hash != found.details_hash,
-        }.items()
-        if is_changed
-    ]
-    if local_hash is None:
-        reason = "It was changed there and deleted here. Nothing was done." if changed else "It was deleted here."
-        return Step(MoveAction.KEEP, reason)
-    if local_hash != before.local_hash:
-        there = f"It was changed there ({'; '.join(changed)}) and here." if changed else "It was changed here."
-        return Step(MoveAction.KEEP, f"{there} Nothing was overwritten: compare the two, sharing too.")
-    if not changed:
-        return Step(MoveAction.UNCHANGED)
-    return Step(MoveAction.CHANGE, replaces_content=before.content_hash != found.content_hash)
+        return Step(MoveAction.CREATE, frozenset(Part))
+    there = {part for part in Part if before.found.get(part.name) != found[part.name]}
+    if local is None:
+        reason = "It was changed there and deleted here. Nothing was done." if there else "It was deleted here."
+        return Step(MoveAction.KEEP, reason=reason)
+    here = {part for part in Part if before.local.get(part.name) != local[part.name]}
+    if Part.QUESTIONS in here:  # they are not published because of what happened there
+        here |= there & {Part.PUBLICATION}
+    elif Part.QUESTIONS in there and Part.PUBLICATION not in here:
+        there.add(Part.PUBLICATION)
+    taken = there - here
+    action = MoveAction.CHANGE if taken else MoveAction.KEEP if here else MoveAction.UNCHANGED
+    reasons = (
+        ("It was changed there and here, and kept as it is here", there & here),
+        ("It was changed here", here - there),
+    )
+    texts = [f"{text}: {', '.join(part.value for part in Part if part in parts)}." for text, parts in reasons if parts]
+    return Step(action, frozenset(taken), frozenset(here), " ".join(texts))
 
 
-def hash_of(value: Any) -> str:
-    """A hash that does not depend on the order of keys."""
-    return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()
+def hashes(parts: Mapping[Part, Any]) -> dict[str, str]:
+    """A hash of each part, which does not depend on the order of keys."""
+    return {
+        part.name: hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()
+        for part, value in parts.items()
+    }

@@ -64,12 +64,22 @@ async def move(
     count_stored = AssetStore(database, data_versions).count_stored_bytes
     quota = StorageQuota(settings.max_storage_per_user, count_stored)
     writer = AssetWriter(database, data_versions, checker, quota)
-    mover = AssetMover(database, data_versions, writer, checker, source, people, is_dry_run=is_dry_run)
+    mover = AssetMover(
+        database,
+        data_versions,
+        writer,
+        checker,
+        source,
+        people,
+        max_upload=settings.max_upload,
+        is_dry_run=is_dry_run,
+    )
     results: list[MoveResult] = []
     try:
         for each in listed:
             show(len(results), len(listed))
             results.append(await mover.move(each))
+        results += await mover.list_gone(listed)
     finally:
         sandbox.close()
     created, more = await move_events(database, source.read_events(), is_dry_run=is_dry_run)

@@ -41,7 +41,7 @@ class ServerSource(Source):
             self._clients = [AsyncClient(url, each, page_size=PAGE_SIZE, options=options) for each in tokens.values()]
         except FieldgateError as error:
             raise MoveError(str(error)) from None
-        self._usernames = list(tokens)
+        self.accounts: list[str] = list(tokens)
         self.name = self._clients[0].connection.server
         self.refused: list[str] = []
 
@@ -54,7 +54,7 @@ class ServerSource(Source):
         others = Counter[str]()  # numbers of assets by owner
         decode = msgspec.json.Decoder(ListedRecord).decode
         for account, client in enumerate(self._clients):
-            username = self._usernames[account] = await self._check_account(account, client)
+            username = self.accounts[account] = await self._check_account(account, client)
             try:
                 async for page in client.list("assets/").raw_pages():
                     for each in map(decode, page):
@@ -69,16 +69,16 @@ class ServerSource(Source):
                         raise MoveError(f"{self.name} lists more than {MAX_ASSETS} assets.")
             except (FieldgateError, ValueError) as error:
                 raise MoveError(f"The list of assets cannot be read: {error}") from None
-        for owner in others.keys() - set(self._usernames):
-            self.refused.append(f"{others[owner]} assets belong to {owner}. Move them with that account.")
+        for owner in others.keys() - set(self.accounts):
+            self.refused.append(f"Belong to {owner}, and are moved with that account: {others[owner]}.")
         return collections_first(list(found.values()))
 
     async def _check_account(self, account: int, client: AsyncClient) -> str:
         username = (await _sent(client.connection.fetch_json("/me/", _Account))).username
         if not username:
             raise MoveError(f"{self.name} does not say whose token this is. Is it the token of an account there?")
-        if self._usernames[account] not in ("", username):
-            raise MoveError(f"The token for {self._usernames[account]} belongs to another account.")
+        if self.accounts[account] not in ("", username):
+            raise MoveError(f"The token for {self.accounts[account]} belongs to another account.")
         return username
 
     async def read_record(self, listed: ListedAsset) -> SourceRecord:

@@ -137,6 +137,7 @@ class Source(ABC):
     name: str  # what moved assets are known by
     refused: list[str]  # what was listed and is not moved, in words
     teams: Sequence[SourceTeam] = ()
+    accounts: Sequence[str] = ()  # whose assets are listed, as far as is known
 
     @abstractmethod
     async def list_assets(self) -> list[ListedAsset]:

@@ -1,17 +1,17 @@
 """SQL for what was moved from where, and for what became of it here."""
 
-import re
+from collections.abc import Collection
+from typing import Any
 
 import msgspec
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.accounts.tables import TEAM_PREFIX, users
 from fieldgate.assets.tables import assets, assignments, is_live, versions
-from fieldgate.db import insert_missing, new_uid, upsert
-from fieldgate.move.plan import KnownAsset, hash_of
+from fieldgate.db import insert_missing, is_asset_uid, new_uid, upsert
+from fieldgate.move.plan import KnownAsset, Part, hashes
 from fieldgate.move.tables import moved_assets
-
-OWN_UID = re.compile(r"a[A-Za-z0-9]{21}")  # can be kept
 
 
 async def find_known(connection: AsyncConnection, source: str, source_uid: str) -> KnownAsset | None:
@@ -40,13 +40,14 @@ async def choose_uid(connection: AsyncConnection, source_uid: str, before: Known
     if before is not None:
         return before.uid
     taken = await connection.execute(select(assets.c.id).where(assets.c.uid == source_uid))  # the trash, too
-    return source_uid if OWN_UID.fullmatch(source_uid) and taken.first() is None else new_uid("a")
+    return source_uid if is_asset_uid(source_uid) and taken.first() is None else new_uid("a")
 
 
-async def read_local_hash(connection: AsyncConnection, uid: str) -> str | None:
-    """A hash of all that a person could have changed here. None if the asset was deleted."""
-    names = ("owner_id", "name", "settings", "tags", "parent_id", "deployed_version_uid", "deployment_active")
-    columns = assets.c.id, *(assets.c[name] for name in names)
+async def read_local(connection: AsyncConnection, uid: str) -> dict[str, str] | None:
+    """Hashes of the parts that a person could have changed here. None if the asset was deleted."""
+    details = ("owner_id", "name", "settings", "tags", "parent_id")
+    publication = ("deployed_version_uid", "deployment_active")
+    columns = assets.c.id, *(assets.c[name] for name in details + publication)
     row = (await connection.execute(select(*columns).where(assets.c.uid == uid, is_live()))).one_or_none()
     if row is None:
         return None
@@ -55,4 +56,38 @@ async def read_local_hash(connection: AsyncConnection, uid: str) -> str | None:
     shared = assignments.c.user_id, assignments.c.permission, assignments.c.is_denied
     rows = select(*shared, assignments.c.filters, assignments.c.expires_at).where(assignments.c.asset_id == row.id)
     held = (await connection.execute(rows.order_by(*shared))).all()
-    return hash_of([list(row)[1:], newest.scalar(), [list(each) for each in held]])
+    return hashes(
+        {
+            Part.QUESTIONS: newest.scalar(),
+            Part.DETAILS: [row._mapping[name] for name in details],
+            Part.PUBLICATION: [row._mapping[name] for name in publication],
+            Part.SHARING: [list(each) for each in held],
+        }
+    )
+
+
+async def list_shared(connection: AsyncConnection, uid: str) -> list[tuple[tuple[str, str], tuple[str, str]]]:
+    """Who was given what on an asset, each with the name and, as teams can be named, with the uid."""
+    query = (
+        select(users.c.username, users.c.uid, assignments.c.permission)
+        .join_from(assignments, users, users.c.id == assignments.c.user_id)
+        .join(assets, assets.c.id == assignments.c.asset_id)
+        .where(assets.c.uid == uid, ~assignments.c.is_denied)
+    )
+    rows = await connection.execute(query)
+    return [((each.username, each.permission), (TEAM_PREFIX + each.uid, each.permission)) for each in rows]
+
+
+async def list_gone(
+    connection: AsyncConnection, source: str, owner_ids: Collection[int], listed: Collection[str]
+) -> list[Any]:
+    """Assets of these owners that were moved from a source which does not list them any more."""
+    names = moved_assets.c.source_uid, assets.c.uid, assets.c.name, assets.c.asset_type, users.c.username
+    query = (
+        select(*names)
+        .join_from(moved_assets, assets, assets.c.uid == moved_assets.c.uid)
+        .join(users, users.c.id == assets.c.owner_id)
+        .where(moved_assets.c.source == source, assets.c.owner_id.in_(owner_ids), is_live())
+        .order_by(assets.c.id)
+    )
+    return [row for row in await connection.execute(query) if row.source_uid not in listed]

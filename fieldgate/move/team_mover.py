@@ -17,7 +17,7 @@ from fieldgate.move.plan import KnownAsset
 from fieldgate.move.source_assets import SourceTeam
 from fieldgate.move.store import find_known, write_known
 
-_COMPLETE = "complete"  # the hash of a team with its members
+_COMPLETE = {"members": "complete"}  # in place of hashes: all members were added
 
 
 class TeamMover:
@@ -68,10 +68,10 @@ class TeamMover:
 
             known = KnownAsset(await self._store.create(found[ADMIN][0], team.name, team.description, note))
         self._people.table[name] = TEAM_PREFIX + known.uid
-        if known.details_hash != _COMPLETE:
+        if known.found != _COMPLETE:
             by = (found[ADMIN] or found["member"])[0]
             for role, users in found.items():
                 await self._store.add_members(by, known.uid, [each.username for each in users], role)
             async with self._database.transaction() as connection:
-                await write_known(connection, self._source, team.uid, KnownAsset(known.uid, details_hash=_COMPLETE))
+                await write_known(connection, self._source, team.uid, KnownAsset(known.uid, _COMPLETE))
         return notes

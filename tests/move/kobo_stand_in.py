@@ -4,7 +4,7 @@ rows that do not say that they are inherited, rate limits, and failures."""
 from collections import Counter
 from typing import Any
 
-from tests.client.stand_ins.kobo import INNER_ADDRESS, INNER_HOST, TOKEN, kobo_asset
+from tests.client.stand_ins.kobo import INNER_ADDRESS, INNER_HOST, TOKEN, kobo_asset, uid_of
 from tests.client.stand_ins.lenient_pages import KoboPages, page_of
 from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
 
@@ -117,10 +117,6 @@ def project(count: int, people: list[str], **options: Any) -> KoboServer:
         kobo.assets[uid] |= fields | {"version_id": "vX", "tag_string": f"tag{number}"}
     kobo.assets[uid_of(1)]["content"] = BROKEN
     return kobo
-
-
-def uid_of(number: int) -> str:
-    return f"a{number:021d}"
 
 
 def counted(rows: list[Any]) -> Counter[tuple[str, str]]:

@@ -19,7 +19,7 @@ from fieldgate.move.source_assets import MoveError
 from fieldgate.settings import Settings
 from tests.events.event_service import make_event
 from tests.imports.workbooks import xlsx
-from tests.move.places import Place, actions, move, places
+from tests.move.places import CONTENT, Place, actions, move, places
 from tests.move.test_from_fieldgate import furnish
 
 
@@ -99,7 +99,7 @@ async def test_events(tmp_path: Path) -> None:
         folder = await write(source, tmp_path / "out")
         for is_dry_run in (True, False):
             created, notes = await move_events(target.service.database, folder.read_events(), is_dry_run=is_dry_run)
-            assert (created, notes) == (2, ["1 events are here already and stay as they are."])
+            assert (created, notes) == (2, ["Events that are here already, and stay as they are: 1."])
         found = [await stores[1].find(number) for number in (1, 2, 3)]
         assert [each and each.event for each in found] == [events[0], own, events[2]]
 
@@ -114,6 +114,40 @@ async def test_one_user(tmp_path: Path) -> None:
         assert list(folder.read_events()) == []
         async with target.service.database.read_transaction() as connection:
             assert (await connection.execute(select(assets.c.owner_id))).scalars().all() == [target.ids["omar"]]
+
+
+async def test_a_workbook_that_could_not_be_uploaded_is_left_out(tmp_path: Path) -> None:
+    async with places(tmp_path) as (source, target):
+        uids = [await source.create(name=name, content=CONTENT) for name in "ABC"]
+        folder = await write(source, tmp_path / "out")
+        files = [tmp_path / "out" / "forms" / f"{uid}.xlsx" for uid in uids]
+        files[1].write_bytes(b"<html>")
+        files[2].write_bytes(files[0].read_bytes() + b" " * 1_000_000)
+        settings = Settings(max_upload=1_000_000)
+        people = People(target.service.database, {})
+        report = await run_move(target.service.database, settings, folder, people, ignore_progress, is_dry_run=False)
+        assert [(each.action, len(each.reasons)) for each in report.results] == [
+            (MoveAction.CREATE, 0),
+            (MoveAction.CREATE, 1),
+            (MoveAction.CREATE, 1),
+        ]
+        assert "not a workbook" in report.results[1].reasons[0]
+        assert "too large" in report.results[2].reasons[0]
+        kept = [await workbook(target, uid) == file.read_bytes() for uid, file in zip(uids, files, strict=True)]
+        assert kept == [True, False, False]
+
+
+async def test_workbooks_count_for_the_quota(tmp_path: Path) -> None:
+    async with places(tmp_path) as (source, target):
+        uid = await source.create(name="A", content=CONTENT)
+        folder = await write(source, tmp_path / "out")
+        file = tmp_path / "out" / "forms" / f"{uid}.xlsx"
+        file.write_bytes(file.read_bytes() + b" " * 1_000_000)
+        settings = Settings(max_storage_per_user=1_000_000)
+        people = People(target.service.database, {})
+        report = await run_move(target.service.database, settings, folder, people, ignore_progress, is_dry_run=False)
+        assert [each.action for each in report.results] == [MoveAction.SKIP]
+        assert "There is no room left" in report.results[0].reasons[0]
 
 
 async def test_a_hostile_folder_does_no_harm(tmp_path: Path) -> None:

@@ -119,8 +119,7 @@ async def test_changes_there_are_brought_and_changes_here_are_kept(tmp_path: Pat
         changed = {each for each, result in results.items() if result.action is MoveAction.CHANGE}
         assert changed == {inside, archived, uids["collection"]}
         assert results[block].reasons == [
-            "It was changed there (name, settings, sharing or publication) and here. "
-            "Nothing was overwritten: compare the two, sharing too."
+            "It was changed there and here, and kept as it is here: name, settings, tags or collection."
         ]
         assert results[uids["template"]].reasons == ["It was changed there and deleted here. Nothing was done."]
         for uid in changed:
@@ -132,6 +131,69 @@ async def test_changes_there_are_brought_and_changes_here_are_kept(tmp_path: Pat
             MoveAction.UNCHANGED,
             MoveAction.KEEP,
         }
+
+
+async def test_parts_are_compared_one_by_one(tmp_path: Path) -> None:
+    """A person who lost access there loses it here, although the name was changed here."""
+    longer = {**CONTENT, "survey": [*CONTENT["survey"], {"type": "note", "name": "end", "label": ["Bye", None]}]}
+    async with places(tmp_path) as (source, target):
+        renamed, shared, asked = [await source.create(name=name, content=CONTENT) for name in "ABC"]
+        for uid in (renamed, shared, asked):
+            await source.share(uid, "omar", "view_asset")
+            await source.request("POST", f"assets/{uid}/deployment/", {})
+        await move(target, server_source(source))
+        await target.request("PATCH", f"assets/{renamed}/", {"name": "Here"})
+        await revoke(source, renamed, "omar")
+        await source.request("PATCH", f"assets/{renamed}/", {"content": longer})
+        await source.request("PATCH", f"assets/{renamed}/deployment/", {"version_id": await version(source, renamed)})
+        await target.share(shared, "lena", "change_asset")
+        await source.share(shared, "bob", "view_asset")
+        await revoke(source, shared, "omar")
+        await target.request("PATCH", f"assets/{asked}/", {"content": longer})
+        await source.request("PATCH", f"assets/{asked}/", {"name": "There"})
+        for is_dry_run in (True, False):
+            results = await move(target, server_source(source), is_dry_run=is_dry_run)
+            assert {each: result.action for each, result in results.items()} == {
+                renamed: MoveAction.CHANGE,
+                shared: MoveAction.KEEP,
+                asked: MoveAction.CHANGE,
+            }
+            assert results[renamed].reasons == ["It was changed here: name, settings, tags or collection."]
+            assert results[asked].reasons == ["It was changed here: questions."]
+            assert results[shared].reasons == [
+                "It was changed there and here, and kept as it is here: sharing.",
+                "Only there: bob view_asset.",
+                "Only here: lena change_asset, lena view_asset, omar view_asset.",
+            ]
+        record, expected = await target.record(renamed), await source.record(renamed)
+        assert record == {**expected, "name": "Here"}
+        assert (await target.record(asked))["name"] == "There"
+        assert len((await target.record(asked))["content"]["survey"]) == len(longer["survey"])
+        again = await move(target, server_source(source))
+        assert actions(again) == {MoveAction.KEEP}  # and still reported
+        assert again[shared].reasons == results[shared].reasons
+
+
+async def revoke(place: Place, uid: str, user: str) -> None:
+    for row in await place.request("GET", f"assets/{uid}/permission-assignments/"):
+        if row["user"].endswith(f"/{user}/"):
+            await place.request("DELETE", row["url"].partition("/api/v2/")[2])
+
+
+async def test_what_is_gone_there_is_reported(tmp_path: Path) -> None:
+    async with places(tmp_path) as (source, target):
+        gone, of_omar = await source.create(name="A"), await source.create(name="B", by="omar")
+        await source.create(name="C", by="omar")
+        await move(target, server_source(source, "amina", "omar"))
+        await source.request("DELETE", f"assets/{gone}/")
+        await source.request("DELETE", f"assets/{of_omar}/", by="omar")
+        found = await move(target, server_source(source))  # an account sees its own only
+        assert {uid: each.action for uid, each in found.items()} == {gone: MoveAction.KEEP}
+        assert "not there any more" in found[gone].reasons[0]
+        assert (found[gone].name, found[gone].owner, found[gone].uid) == ("A", "amina", gone)
+        assert (await target.request("GET", "assets/"))["count"] == 1
+        await target.request("DELETE", f"assets/{gone}/")
+        assert await move(target, server_source(source)) == {}
 
 
 async def version(place: Place, uid: str) -> str:

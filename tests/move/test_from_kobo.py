@@ -13,10 +13,10 @@ from fieldgate.move.plan import MoveAction
 from fieldgate.move.server_source import ServerSource
 from fieldgate.move.source_assets import MoveError
 from tests.client.fieldgate_service import QUICK_RETRIES
-from tests.client.stand_ins.kobo import TOKEN
+from tests.client.stand_ins.kobo import TOKEN, uid_of
 from tests.client.stand_ins.loopback_server import LoopbackServer, Reply, json_reply
 from tests.conftest import nightly_only
-from tests.move.kobo_stand_in import KoboServer, counted, project, uid_of
+from tests.move.kobo_stand_in import KoboServer, counted, project
 from tests.move.places import actions, move, places
 
 PEOPLE = [f"user{number}" for number in range(10)]
@@ -133,7 +133,7 @@ async def test_a_hostile_server_does_no_harm(tmp_path: Path) -> None:
             ]
             refused = " ".join(source.refused)
             assert "'../../../me'" in refused
-            assert "1 assets belong to somebody" in refused
+            assert "Belong to somebody, and are moved with that account: 1." in refused
             assert self_made not in results
             assert TOKEN not in repr(results)
     assert not evil.requests

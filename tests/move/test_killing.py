@@ -15,9 +15,9 @@ from fieldgate.assets.tables import assets, versions
 from fieldgate.db import Database
 from fieldgate.move.tables import moved_assets
 from fieldgate.settings import Settings
-from tests.client.stand_ins.kobo import TOKEN
+from tests.client.stand_ins.kobo import TOKEN, uid_of
 from tests.conftest import BASE_URL, nightly_only, run_service
-from tests.move.kobo_stand_in import counted, project, uid_of
+from tests.move.kobo_stand_in import counted, project
 from tests.move.places import Place
 
 PEOPLE = [f"user{number}" for number in range(10)]

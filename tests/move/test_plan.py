@@ -1,31 +1,59 @@
 """What is decided about an asset."""
 
+from collections.abc import Collection
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from fieldgate.move.plan import KnownAsset, MoveAction, Step, decide, hash_of
+from fieldgate.move.plan import KnownAsset, MoveAction, Part, decide, hashes
 
-BEFORE = KnownAsset("a", "content", "details", "local")
+QUESTIONS, DETAILS, PUBLICATION, SHARING = Part
+SOME_PARTS = st.sets(st.sampled_from(Part))
+
+
+def state(changed: Collection[Part] = ()) -> dict[str, str]:
+    return hashes({part: part in changed for part in Part})
+
+
+BEFORE = KnownAsset("a", state(), state())
 
 
 @pytest.mark.parametrize(
-    ("before", "content", "details", "local", "action", "replaces"),
+    ("there", "here", "taken"),
     [
-        (None, "content", "details", None, MoveAction.CREATE, False),
-        (BEFORE, "content", "details", "local", MoveAction.UNCHANGED, False),
-        (BEFORE, "content", "details", "other", MoveAction.KEEP, False),
-        (BEFORE, "content", "details", None, MoveAction.KEEP, False),
-        (BEFORE, "new", "details", "local", MoveAction.CHANGE, True),
-        (BEFORE, "content", "new", "local", MoveAction.CHANGE, False),
-        (BEFORE, "new", "new", "other", MoveAction.KEEP, False),
-        (BEFORE, "new", "new", None, MoveAction.KEEP, False),
+        ({DETAILS, SHARING}, set(), {DETAILS, SHARING}),
+        ({DETAILS, SHARING}, {DETAILS}, {SHARING}),
+        ({QUESTIONS}, set(), {QUESTIONS, PUBLICATION}),  # what is published there is published here
+        ({QUESTIONS}, {PUBLICATION}, {QUESTIONS}),
+        ({PUBLICATION}, {QUESTIONS}, set()),  # questions that were written here are not published
+        ({PUBLICATION}, {DETAILS}, {PUBLICATION}),
     ],
 )
-def test_decision(
-    before: KnownAsset | None, content: str, details: str, local: str | None, action: MoveAction, replaces: bool
-) -> None:
-    step: Step = decide(before, KnownAsset("a", content, details), local)
-    assert (step.action, step.replaces_content, bool(step.reason)) == (action, replaces, action is MoveAction.KEEP)
+def test_parts_that_are_taken(there: set[Part], here: set[Part], taken: set[Part]) -> None:
+    step = decide(BEFORE, state(there), state(here))
+    assert step.taken == taken
+    assert step.action is (MoveAction.CHANGE if taken else MoveAction.KEEP)
+
+
+@given(there=SOME_PARTS, here=SOME_PARTS)
+def test_what_was_changed_here_is_never_taken_and_always_reported(there: set[Part], here: set[Part]) -> None:
+    step = decide(BEFORE, state(there), state(here))
+    assert step.taken.isdisjoint(here)
+    assert there - here - step.taken <= ({PUBLICATION} if QUESTIONS in here else set())
+    assert (step.action is MoveAction.UNCHANGED) == (not there | here)
+    assert all(part.value in step.reason for part in here)
+
+
+def test_new_and_deleted_assets() -> None:
+    assert decide(None, state(), None).action is MoveAction.CREATE
+    assert decide(None, state(), None).taken == set(Part)
+    for there, reason in (((), "It was deleted here."), ({DETAILS}, "changed there and deleted here")):
+        step = decide(BEFORE, state(there), None)
+        assert (step.action, step.taken) == (MoveAction.KEEP, frozenset())
+        assert reason in step.reason
 
 
 def test_hashes_do_not_depend_on_the_order_of_keys() -> None:
-    assert hash_of({"a": 1, "b": [2]}) == hash_of({"b": [2], "a": 1}) != hash_of({"a": 1, "b": [3]})
+    first, same, other = ({SHARING: {"a": 1, "b": [2]}}, {SHARING: {"b": [2], "a": 1}}, {SHARING: {"a": 1, "b": [3]}})
+    assert hashes(first) == hashes(same) != hashes(other)

@@ -16,8 +16,13 @@ NAMES = {
 }
 
 
+def uid_of(number: int) -> str:
+    """KoboToolbox has neither 0 nor 1 in uids."""
+    return "a" + f"{number:021d}".translate(str.maketrans("01", "zy"))
+
+
 def kobo_asset(number: int, **fields: Any) -> dict[str, Any]:
-    uid = f"a{number:021d}"
+    uid = uid_of(number)
     return {
         "url": f"{INNER_ADDRESS}/api/v2/assets/{uid}/?format=json",
         "date_created": "2026-01-01T00:00:00Z",
