@@ -53,6 +53,16 @@ def test_english_names_begin_at_the_right_in_arabic(page_visitor: PageVisitor, n
     assert loaded.page.locator(selector).first.evaluate(_DISTANCE_FROM_START) < 2
 
 
+def test_marked_cells_keep_the_direction_of_their_text_in_arabic(page_visitor: PageVisitor) -> None:
+    """The word before them that only screen readers get is Arabic."""
+    loaded = page_visitor.open(ENTRIES["import-problems"], Language.ARABIC)
+    cells = loaded.page.locator(".sheet-rows .marked")
+    directions = cells.evaluate_all("cells => cells.map(cell => [cell.innerText, getComputedStyle(cell).direction])")
+    latin = [direction for text, direction in directions if "${" in text]
+    assert latin
+    assert set(latin) == {"ltr"}
+
+
 @pytest.mark.parametrize("width", [PHONE, ZOOMED, DESKTOP])
 @pytest.mark.parametrize("language", [Language.FRENCH, Language.SPANISH])
 def test_placeholders_are_readable(page_visitor: PageVisitor, language: Language, width: int) -> None:
