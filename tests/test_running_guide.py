@@ -76,7 +76,7 @@ async def test_alerts_use_metrics_that_exist(service: Service) -> None:
     "name",
     [
         "Containerfile", "packaging/fieldgate.service", "packaging/nginx.conf", "packaging/Caddyfile",
-        "packaging/apache.conf", "packaging/prometheus-alerts.yml",
+        "packaging/apache.conf", "packaging/compose.yaml", "packaging/prometheus-alerts.yml",
     ],
 )  # fmt: skip
 def test_files_for_operators_are_described(name: str) -> None:
