@@ -27,7 +27,7 @@ from fieldgate.i18n.languages import Language
 from fieldgate.identity import User
 from fieldgate.imports.upload import check_is_workbook
 from fieldgate.move.people import People
-from fieldgate.move.plan import KnownAsset, MoveAction, Part, Step, decide, hashes
+from fieldgate.move.plan import AssetPart, KnownAsset, MoveAction, Step, decide, hashes
 from fieldgate.move.source_assets import ListedAsset, Source, SourceAsset, UnreadableAsset
 from fieldgate.move.store import (
     choose_uid,
@@ -173,10 +173,10 @@ class AssetMover:
         tags = parse_tags(asset.tags)
         found = hashes(
             {
-                Part.QUESTIONS: asset.content,
-                Part.DETAILS: [asset.name, owner.username, parent_uid, asset.settings, tags],
-                Part.PUBLICATION: asset.is_active,
-                Part.SHARING: shared,
+                AssetPart.QUESTIONS: asset.content,
+                AssetPart.DETAILS: [asset.name, owner.username, parent_uid, asset.settings, tags],
+                AssetPart.PUBLICATION: asset.is_active,
+                AssetPart.SHARING: shared,
             }
         )
         async with self._database.read_transaction() as connection:
@@ -193,7 +193,11 @@ class AssetMover:
         result.action, result.uid, result.assignments = step.action, uid, len(shared)
         if step.reason:
             result.note(step.reason)
-        if before and Part.SHARING in step.changed_here and before.found[Part.SHARING.name] != found[Part.SHARING.name]:
+        if (
+            before
+            and AssetPart.SHARING in step.changed_here
+            and before.found[AssetPart.SHARING.name] != found[AssetPart.SHARING.name]
+        ):
             await self._compare_sharing(uid, shared, result)
         if step.action is MoveAction.CREATE:
             result.reasons += asset.left_behind
@@ -270,7 +274,7 @@ class AssetMover:
                 raise _Kept(f"It does not belong to {owner.username} here. Transfer it here first.")
             if await read_local(connection, uid) != local_before:
                 raise _Kept(_CHANGED_MEANWHILE)
-            if Part.DETAILS not in taken:
+            if AssetPart.DETAILS not in taken:
                 values["name"] = row.name  # and not the title of new questions
                 return
             parent = select(assets.c.id).where(assets.c.uid == move.parent_uid)
@@ -280,9 +284,9 @@ class AssetMover:
         async def finish(connection: AsyncConnection) -> None:
             for parent_id in sorted(filter(None, parent_ids)):
                 await self._store.update_collection_summary(connection, parent_id)
-            if Part.PUBLICATION in taken:
+            if AssetPart.PUBLICATION in taken:
                 await self._deploy(connection, move)
-            if Part.SHARING in taken:
+            if AssetPart.SHARING in taken:
                 await connection.run_sync(self._share, move)
             known = move.known_now(await read_local(connection, uid))
             if not await write_known(connection, self._source.name, asset.uid, known, is_new=is_new):
@@ -305,9 +309,9 @@ class AssetMover:
                 )
                 await self._writer.create(owner, creation, moved)
             else:
-                if Part.DETAILS in taken:
+                if AssetPart.DETAILS in taken:
                     values |= {"settings": complete_settings(asset.asset_type, asset.settings), "tags": list(move.tags)}
-                change = AssetChange(content=content if Part.QUESTIONS in taken else None)
+                change = AssetChange(content=content if AssetPart.QUESTIONS in taken else None)
                 await self._writer.change(owner, uid, change, moved)
         except _DryRun:
             pass
@@ -328,7 +332,7 @@ class AssetMover:
     async def _deploy(self, connection: AsyncConnection, move: _Move) -> None:
         active = move.asset.is_active
         row = await connection.execute(select(assets.c.deployment_active).where(assets.c.uid == move.known.uid))
-        if active is None or (row.scalar() == active and Part.QUESTIONS not in move.step.taken):
+        if active is None or (row.scalar() == active and AssetPart.QUESTIONS not in move.step.taken):
             return
         try:
             await self._deployments.deploy_newest(connection, move.owner, move.known.uid, active=active)

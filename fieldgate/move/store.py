@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.tables import TEAM_PREFIX, users
 from fieldgate.assets.tables import assets, assignments, is_live, versions
 from fieldgate.db import insert_missing, is_asset_uid, new_uid, upsert
-from fieldgate.move.plan import KnownAsset, Part, hashes
+from fieldgate.move.plan import AssetPart, KnownAsset, hashes
 from fieldgate.move.tables import moved_assets
 
 
@@ -58,10 +58,10 @@ async def read_local(connection: AsyncConnection, uid: str) -> dict[str, str] | 
     held = (await connection.execute(rows.order_by(*shared))).all()
     return hashes(
         {
-            Part.QUESTIONS: newest.scalar(),
-            Part.DETAILS: [row._mapping[name] for name in details],
-            Part.PUBLICATION: [row._mapping[name] for name in publication],
-            Part.SHARING: [list(each) for each in held],
+            AssetPart.QUESTIONS: newest.scalar(),
+            AssetPart.DETAILS: [row._mapping[name] for name in details],
+            AssetPart.PUBLICATION: [row._mapping[name] for name in publication],
+            AssetPart.SHARING: [list(each) for each in held],
         }
     )
 

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.move.plan import KnownAsset, MoveAction, Part, decide, hashes
+from fieldgate.move.plan import AssetPart, KnownAsset, MoveAction, decide, hashes
 
-QUESTIONS, DETAILS, PUBLICATION, SHARING = Part
-SOME_PARTS = st.sets(st.sampled_from(Part))
+QUESTIONS, DETAILS, PUBLICATION, SHARING = AssetPart
+SOME_PARTS = st.sets(st.sampled_from(AssetPart))
 
 
-def state(changed: Collection[Part] = ()) -> dict[str, str]:
-    return hashes({part: part in changed for part in Part})
+def state(changed: Collection[AssetPart] = ()) -> dict[str, str]:
+    return hashes({part: part in changed for part in AssetPart})
 
 
 BEFORE = KnownAsset("a", state(), state())
@@ -30,14 +30,14 @@ BEFORE = KnownAsset("a", state(), state())
         ({PUBLICATION}, {DETAILS}, {PUBLICATION}),
     ],
 )
-def test_parts_that_are_taken(there: set[Part], here: set[Part], taken: set[Part]) -> None:
+def test_parts_that_are_taken(there: set[AssetPart], here: set[AssetPart], taken: set[AssetPart]) -> None:
     step = decide(BEFORE, state(there), state(here))
     assert step.taken == taken
     assert step.action is (MoveAction.CHANGE if taken else MoveAction.KEEP)
 
 
 @given(there=SOME_PARTS, here=SOME_PARTS)
-def test_what_was_changed_here_is_never_taken_and_always_reported(there: set[Part], here: set[Part]) -> None:
+def test_what_was_changed_here_is_never_taken_and_always_reported(there: set[AssetPart], here: set[AssetPart]) -> None:
     step = decide(BEFORE, state(there), state(here))
     assert step.taken.isdisjoint(here)
     assert there - here - step.taken <= ({PUBLICATION} if QUESTIONS in here else set())
@@ -47,7 +47,7 @@ def test_what_was_changed_here_is_never_taken_and_always_reported(there: set[Par
 
 def test_new_and_deleted_assets() -> None:
     assert decide(None, state(), None).action is MoveAction.CREATE
-    assert decide(None, state(), None).taken == set(Part)
+    assert decide(None, state(), None).taken == set(AssetPart)
     for there, reason in (((), "It was deleted here."), ({DETAILS}, "changed there and deleted here")):
         step = decide(BEFORE, state(there), None)
         assert (step.action, step.taken) == (MoveAction.KEEP, frozenset())
