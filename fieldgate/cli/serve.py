@@ -35,7 +35,7 @@ from fieldgate.metrics.metrics_folder import create_metrics_folder
 from fieldgate.runtime.child_processes import GRACE_PERIOD_SECONDS, PARENT_PID_VARIABLE, RestartBackoff
 from fieldgate.runtime.client_networks import is_in_networks
 from fieldgate.runtime.process_limits import fitting_connections, limit_arenas, raise_file_limit
-from fieldgate.runtime.temporary_folder import own_temporary_folder
+from fieldgate.runtime.temporary_folder import use_own_temporary_folder
 from fieldgate.settings import LOOPBACK, PREFIX, Settings
 
 DEMO_USER = "demo"
@@ -111,7 +111,8 @@ def serve(
     )
     server.display_host = host
     server.import_workers = 0 if no_worker else import_workers
-    with own_temporary_folder(), in_use(settings):
+    use_own_temporary_folder()
+    with in_use(settings):
         create_metrics_folder()
         server.serve()
 

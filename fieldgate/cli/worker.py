@@ -4,7 +4,6 @@ import asyncio
 import logging.config
 import os
 import signal
-from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -13,7 +12,7 @@ from fieldgate.cli.common import data_option, load_settings, open_database
 from fieldgate.db.database import BUSY_TIMEOUT_MS
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.runtime.child_processes import PARENT_PID_VARIABLE, exit_with_parent
-from fieldgate.runtime.temporary_folder import own_temporary_folder
+from fieldgate.runtime.temporary_folder import use_own_temporary_folder
 from fieldgate.settings import Settings
 
 
@@ -29,8 +28,9 @@ def worker(quick: bool, data: Path | None) -> None:
     """
     settings = load_settings(data)
     logging.config.dictConfig(logging_config(settings.log_level))
-    with nullcontext() if PARENT_PID_VARIABLE in os.environ else own_temporary_folder():  # `serve` has made one
-        asyncio.run(_run_worker(settings, only_quick=quick))
+    if PARENT_PID_VARIABLE not in os.environ:  # else `serve` has made a folder
+        use_own_temporary_folder()
+    asyncio.run(_run_worker(settings, only_quick=quick))
 
 
 async def _run_worker(settings: Settings, *, only_quick: bool) -> None:

@@ -7,25 +7,23 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from multiprocessing.util import Finalize
 from pathlib import Path
 
 FOLDER_PREFIX = "fieldgate-run-"
 
 
-@contextmanager
-def own_temporary_folder() -> Iterator[Path]:
+def use_own_temporary_folder() -> Path:
     """Create the folder, and let `tempfile` use it, here and in processes that are started from here."""
     for other in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
         with suppress(OSError):  # in use, or not ours
             _delete_unused(other)
     folder = _create_locked()
     os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    # After multiprocessing has deleted its own folder in it, with priority -100.
+    Finalize(None, shutil.rmtree, args=(folder, True), exitpriority=-200)
+    return folder
 
 
 def _create_locked() -> Path:

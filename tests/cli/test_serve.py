@@ -300,7 +300,8 @@ def test_worker_reports_when_it_is_ready(tmp_path: Path, database_url: str) -> N
         commands = [Path(f"/proc/{pid}/cmdline").read_text() for pid in children(process.pid)]
         assert any("multiprocessing.forkserver" in each for each in commands), commands
         process.send_signal(signal.SIGTERM)
-        assert process.wait(TIMEOUT_SECONDS) == 0
+        _, errors = process.communicate(timeout=TIMEOUT_SECONDS)
+        assert (process.returncode, errors) == (0, "")
 
 
 def test_worker_on_a_database_without_tables(tmp_path: Path, empty_database_url: str, database_kind: str) -> None:

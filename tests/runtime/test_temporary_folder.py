@@ -3,12 +3,11 @@
 import os
 import signal
 import tempfile
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from fieldgate.runtime.temporary_folder import FOLDER_PREFIX, own_temporary_folder
+from fieldgate.runtime.temporary_folder import FOLDER_PREFIX, use_own_temporary_folder
 from tests.cli.test_serve import start_worker
 from tests.imports.workbooks import xlsx
 from tests.processes import TIMEOUT_SECONDS, ServerProcess, descendants, wait_for_exit
@@ -32,14 +31,12 @@ def test_folders_of_dead_programs_are_deleted(parent: Path) -> None:
     stale = make_folder(parent, "stale")
     other = parent / "another program"
     other.mkdir()
-    with ExitStack() as programs:
-        first = programs.enter_context(own_temporary_folder())
-        assert not stale.exists()
-        assert tempfile.gettempdir() == os.environ["TMPDIR"] == str(first)
-        tempfile.tempdir = str(parent)
-        second = programs.enter_context(own_temporary_folder())
-        assert first.exists(), "its program runs"
-    assert (first.exists(), second.exists(), other.exists()) == (False, False, True)
+    first = use_own_temporary_folder()
+    assert tempfile.gettempdir() == os.environ["TMPDIR"] == str(first)
+    tempfile.tempdir = str(parent)
+    use_own_temporary_folder()
+    assert first.exists(), "its program runs"
+    assert (stale.exists(), other.exists()) == (False, True)
 
 
 def test_links_are_not_followed(parent: Path) -> None:
@@ -48,16 +45,16 @@ def test_links_are_not_followed(parent: Path) -> None:
     (parent / f"{FOLDER_PREFIX}link").symlink_to(kept)
     stale = make_folder(parent, "stale")
     (stale / "link").symlink_to(kept)
-    with own_temporary_folder():
-        assert kept.exists()
-        assert not stale.exists()
+    use_own_temporary_folder()
+    assert kept.exists()
+    assert not stale.exists()
 
 
 def test_folder_of_another_user_stays(parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     foreign = make_folder(parent, "foreign")
     monkeypatch.setattr("os.geteuid", lambda: -1)
-    with own_temporary_folder():
-        assert foreign.exists()
+    use_own_temporary_folder()
+    assert foreign.exists()
 
 
 def test_server_deletes_what_a_killed_server_left() -> None:
