@@ -25,6 +25,7 @@ from fieldgate.settings import Settings
 
 MAX_ATTEMPTS = 3
 POLL_SECONDS = 0.02  # between checks for new imports, which take microseconds
+POOLED_POLL_SECONDS = 0.25  # behind a connection pooler, where each check is a statement
 CLAIM_INTERVAL_SECONDS = 1.0  # between attempts to claim without new imports: leases expire silently
 PURGE_INTERVAL_SECONDS = 60 * 60
 RETRY_DELAY_SECONDS = 2.0  # after the database could not be reached
@@ -104,10 +105,11 @@ class ImportWorker:
 
     async def _wait_for_work(self, stopping: asyncio.Event, last_version: int) -> None:
         deadline = _clock() + CLAIM_INTERVAL_SECONDS
+        poll_seconds = POOLED_POLL_SECONDS if self._database.is_pooled else POLL_SECONDS
         while (
             not stopping.is_set() and _clock() < deadline and await self._data_versions.version(TOPIC) == last_version
         ):
-            await _wait(stopping, POLL_SECONDS)
+            await _wait(stopping, poll_seconds)
 
     async def process_one(self) -> bool:
         """Process one import. Return whether there was one."""

@@ -15,6 +15,7 @@ from sqlalchemy.engine import Engine
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets.store import AssetStore
+from fieldgate.db import Database, DataVersions
 from fieldgate.db.log import log
 from fieldgate.imports.leases import ImportLeases
 from fieldgate.imports.sandbox import runner
@@ -518,3 +519,23 @@ def _before_statements(call: Callable[..., None]) -> Iterator[None]:
         yield
     finally:
         event.remove(Engine, "before_cursor_execute", call)
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
+async def test_idle_worker_behind_a_pooler_asks_seldom(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There each look for new imports is a statement. Five looks are those of one second."""
+    looks = 0
+    query = DataVersions._query_postgres
+
+    async def count(versions: DataVersions) -> dict[str, int]:
+        nonlocal looks
+        looks += 1
+        return await query(versions)
+
+    monkeypatch.setattr(DataVersions, "_query_postgres", count)
+    database = Database(database_url, is_pooled=True)
+    try:
+        await ImportWorker(Settings(), database)._wait_for_work(asyncio.Event(), last_version=0)
+    finally:
+        await database.close()
+    assert 0 < looks <= 6
