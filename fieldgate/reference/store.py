@@ -44,9 +44,12 @@ class ReferenceStore:
         return cached_version >= version and self._generation == self._data_versions.generation
 
     async def reload(self) -> tuple[int, ReferenceData]:
-        """Load the reference data again, even if its version is not known to have changed."""
+        """Load the reference data again if its version in the database is another one, known here or not."""
         async with self._build_lock:
-            self._cached = await self._load()
+            (version,) = await self._data_versions.versions((TOPIC,), fresh=True)
+            if self._cached is None or self._cached[0] != version or not self._is_current(version, version):
+                self._generation = self._data_versions.generation
+                self._cached = await self._load()
             return self._cached
 
     async def _load(self) -> tuple[int, ReferenceData]:

@@ -13,7 +13,7 @@ from fieldgate.i18n.collation import ICU_VERSION, collation_key
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.name_orders import NameOrder, name_order_rows, ordered_ids
 from fieldgate.reference.reference_data import ReferenceData
-from fieldgate.reference.store import ReferenceStore
+from fieldgate.reference.store import TOPIC, ReferenceStore
 from fieldgate.reference.tables import countries, name_orders
 
 NAMES = st.dictionaries(st.integers(1, 300), st.text(min_size=1, max_size=12), max_size=12)
@@ -57,5 +57,6 @@ async def test_names_without_a_stored_order_are_ordered(database: Database, stor
     assert data.country_records.by_name(Language.ENGLISH)[-1] == 14
     async with database.transaction() as connection:
         await connection.execute(delete(name_orders))
+        await DataVersions(database).bump(connection, TOPIC)
     data = (await store.reload())[1]
     assert data.country_records.by_name(Language.FRENCH) == _by_collation(data, Language.FRENCH)

@@ -19,6 +19,8 @@ from fieldgate.events.store import EventStore, StaleIndex
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.pagination import PageRequest
+from fieldgate.reference.reference_data import ReferenceData
+from fieldgate.reference.store import TOPIC as REFERENCE
 from fieldgate.reference.store import ReferenceStore
 from tests.events.reference_search import FILTER_VALUES, event_filters, matching_ids, varied_events
 from tests.events.samples import event_lists
@@ -171,6 +173,32 @@ async def test_answers_are_consistent_while_another_process_writes(database: Dat
     assert len(seen) > 2, "it did not only see the end"
     await events.stop()
     await changes.stop()
+
+
+async def test_reference_data_is_read_again_only_after_a_change(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads = 0
+    load = ReferenceStore._load
+
+    async def count(store: ReferenceStore) -> tuple[int, ReferenceData]:
+        nonlocal loads
+        loads += 1
+        return await load(store)
+
+    monkeypatch.setattr(ReferenceStore, "_load", count)
+    changes = DataVersions(database)
+    store = EventStore(database, changes)
+    events = EventSearch(store, ReferenceStore(database, changes), changes)
+    for number in (1, 2):
+        await store.upsert(events_of_round(number))
+        await events.current()
+    assert loads == 1
+    async with database.transaction() as connection:
+        await changes.bump(connection, REFERENCE)
+    await store.upsert(events_of_round(3))
+    await events.current()
+    assert loads == 2
 
 
 async def test_waiting_caller_does_not_get_the_stale_index_of_another() -> None:
