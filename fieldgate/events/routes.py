@@ -212,7 +212,7 @@ async def event_replacement(
     id_ = _writable_id(id, user)
     if body.get("id") is not None and str(body["id"]) != str(id_):
         raise ValidationError({"id": [Message("The id in the body must be the id in the URL: {id}.", id=id_)]})
-    state = await search.current()
+    state = await search.state_for_writes()
     try:
         async with store.writer() as writer:
             before = (await writer.load([id_])).get(id_)

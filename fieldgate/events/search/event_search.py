@@ -279,7 +279,17 @@ class EventSearch:
                 state = self._state
                 if state is None or state.index_version.version < version:
                     state = self._state = await self._updated(state)
-        if state.versions[1] < reference_version:
+        return await self._with_reference(state, reference_version)
+
+    async def state_for_writes(self) -> EventState:
+        """A state with current reference data. Its index can be old, so that a write does not wait for it."""
+        if self._state is None or self._generation != self._data_versions.generation:
+            return await self.current()
+        return await self._with_reference(self._state, await self._data_versions.version(REFERENCE))
+
+    async def _with_reference(self, state: EventState, version: int) -> EventState:
+        """A state with reference data of at least this version."""
+        if state.versions[1] < version:
             loaded_version, reference_data = await self._reference.current_with_version()
             cache = RecordCache(self._record_cache_bytes)
             state = self._state = EventState(
