@@ -35,7 +35,7 @@ async def test_rows_with_problems(harness: ImportHarness) -> None:
         "marks": [{"kind": "problem", "index": 0, "cell": 0}],
     }
     assert record["messages"]["problems"][0]["row"] == 4
-    assert choices["rows"][0]["marks"] == [{"kind": "warning", "index": 0, "cell": 0}]
+    assert choices["rows"][1]["marks"] == [{"kind": "warning", "index": 0, "cell": 1}]
 
 
 async def test_rows_of_forms_without_problems_and_files_that_cannot_be_read(harness: ImportHarness) -> None:

@@ -48,12 +48,12 @@ def test_cells_with_problems_have_colour_and_comment(write: Any) -> None:
         ("survey", "A4"): "integr is not a question type. Did you mean integer?",
         ("survey", "A5"): "There is no list yesno in sheet choices. Add it there, or correct its name here.",
         ("survey", "D8"): "No question is named agee. Correct the reference, or add the question.",
-        ("choices", "A2"): "No question uses the list yes_no. Remove it, or name it in a question.",
+        ("choices", "B3"): "The name yes is taken by row 2. Choose another name.",
     }
     survey = book["survey"]
     assert survey["A4"].value == "integr"
     assert (survey["A4"].fill.fgColor.rgb, survey["A4"].border.left.style) == ("FFF4DCDC", "medium")
-    assert book["choices"]["A2"].fill.fgColor.rgb == "FFFFF0C2"
+    assert book["choices"]["B3"].fill.fgColor.rgb == "FFFFF0C2"
     assert survey["B4"].fill.fgColor.rgb == NO_COLOUR
 
 

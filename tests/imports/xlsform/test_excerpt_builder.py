@@ -33,7 +33,7 @@ HOUSEHOLD: dict[str, Rows] = {
         ("integer", "rooms", "Rooms that can be used", "${agee} > 17"),
         ("end group",),
     ],
-    "choices": [("list_name", "name", "label"), ("yes_no", "yes", "Yes")],
+    "choices": [("list_name", "name", "label"), ("yes_no", "yes", "Yes"), ("yes_no", "yes", "Yes")],
 }
 
 

@@ -108,9 +108,7 @@ async def test_problems_are_next_to_their_rows(pages: ImportPages) -> None:
     page = await pages.page(path)
     text = visible_text(page).replace("\u2068", "").replace("\u2069", "")
     assert "household.xlsx was not imported 3 problems to fix, all in the sheet “survey”. Nothing was changed." in text
-    assert (
-        'class="marked problem" aria-describedby="problem-1"><span class="hidden">Problem: </span>integr</td>' in page
-    )
+    assert 'class="marked problem" aria-describedby="problem-1"><bdi class="hidden">Problem: </bdi>integr</td>' in page
     assert "Row 4 · Column type “integr” is not a question type. Did you mean “integer”?" in text
     assert f'href="{path}annotated.xlsx"' in page
     ids = re.findall(r'\bid="([^"]+)"', page)
