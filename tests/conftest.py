@@ -43,7 +43,7 @@ PASSWORD = "correct horse"
 # The real parameters take 64 MB and a tenth of a second for each hash.
 FAST_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
-# Left to `make nightly`: whole clusters, proxies, containers, browsers in all languages, generated clients, fuzzing.
+# Left to `make nightly`: whole clusters, proxies, containers, processes that are killed, generated clients, fuzzing.
 NIGHTLY = frozenset(
     {
         "client/faults",
@@ -52,6 +52,8 @@ NIGHTLY = frozenset(
         "faults",
         "fuzz",
         "http/test_behind_nginx.py",
+        "imports/test_killing.py",
+        "move/test_killing.py",
         "test_fuzzing.py",
         "test_libraries.py",
         "test_running_guide.py",
@@ -74,9 +76,7 @@ ON_BOTH_DATABASES = frozenset(
     }
 )
 # Whole programs, browsers and corpora: `make test` runs them, `make quick` does not.
-NOT_QUICK = frozenset(
-    {"browser", "cli", "client", "conformance", "imports/test_hostile.py", "imports/test_killing.py", "move"}
-)
+NOT_QUICK = frozenset({"browser", "cli", "client", "conformance", "imports/test_hostile.py", "move"})
 
 
 def pytest_configure() -> None:

@@ -12,7 +12,7 @@ import httpx
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from tests.browser import demo_forms
 from tests.conftest import PASSWORD
-from tests.imports.hostile import cell_bomb
+from tests.imports.hostile import billion_laughs
 from tests.processes import TIMEOUT_SECONDS, ServerProcess, run_command
 
 ANONYMOUS, USER, COLLEAGUE, SUPERUSER = "anonymous", "user", "colleague", "superuser"
@@ -182,7 +182,7 @@ def _create_imports(site: DemoSite) -> None:
         "complete_import": (site.texts.filename, demo_forms.household("Copy")),
         "import_with_problems": (site.texts.filename, demo_forms.with_problems(site.texts.label)),
         "import_with_warnings": ("water points.xlsx", demo_forms.with_warnings("Water points, second try")),
-        "hostile_import": ("bomb.xlsx", cell_bomb()),
+        "hostile_import": ("bomb.xlsx", billion_laughs()),
     }
     for name, (filename, content) in files.items():
         record = site.import_file(USER, filename, content)

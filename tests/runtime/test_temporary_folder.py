@@ -57,6 +57,7 @@ def test_folder_of_another_user_stays(parent: Path, monkeypatch: pytest.MonkeyPa
     assert foreign.exists()
 
 
+@pytest.mark.nightly
 def test_server_deletes_what_a_killed_server_left() -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         environment, data, temporary = {"TMPDIR": f"{folder}/t"}, Path(folder, "data"), Path(folder, "t")

@@ -9,7 +9,7 @@ from fieldgate.i18n.languages import Language
 from tests.browser import demo_forms
 from tests.browser.journeys.actors import Actor
 from tests.browser.journeys.conftest import StartActor
-from tests.imports.hostile import cell_bomb
+from tests.imports.hostile import billion_laughs
 
 IMPORT_TIMEOUT_MS = 60_000
 TITLE = "Needs in Sennar"
@@ -71,7 +71,7 @@ def upload_three_files(actor: Actor, has_script: bool = True) -> None:
         [
             ("needs.xlsx", demo_forms.household(TITLE)),
             ("mistakes.xlsx", demo_forms.with_problems()),
-            ("bomb.xlsx", cell_bomb()),
+            ("bomb.xlsx", billion_laughs()),
         ],
     )
     actor.press("Upload", actor.main)
