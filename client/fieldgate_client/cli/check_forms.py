@@ -77,7 +77,7 @@ def check_forms(session: Session) -> int:
     else:
         document = _sarif(checked, is_complete=failure is None) if session.options.format == "sarif" else checked
         encoded = msgspec.json.format(msgspec.json.encode(document))
-        TerminalFile(sys.stdout.buffer).write(session.output.clean(encoded.decode()).encode() + b"\n")
+        TerminalFile(sys.stdout.buffer).write(session.output.hide_secrets(encoded.decode()).encode() + b"\n")
     if failure is not None:
         raise failure
     return worst_code([each.exit_code for each in checked])

@@ -21,7 +21,8 @@ REDIRECTED_WIDTH_CHARS = 500  # so that files and pipes get whole lines
 HIDDEN = "[hidden]"
 LINE_SECONDS = 10.0  # between two lines of progress
 RETRY_SECONDS = 5.0  # between two messages about repeated requests
-_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
+# In UTF-8: control characters but for tab and line ends, and changes of direction.
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae]")
 
 
 class Output:
@@ -38,7 +39,9 @@ class Output:
             self._secrets.add(secret)
 
     def clean(self, text: str) -> str:
-        text = clean_text(text)
+        return self.hide_secrets(clean_text(text))
+
+    def hide_secrets(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN)
         return text

@@ -142,6 +142,17 @@ def test_sarif(run: RunClient, logged_in: DemoServer, forms: Path) -> None:
     assert rules == {result["ruleId"] for result in sarif_run["results"]}
 
 
+def test_names_that_control_a_terminal(run: RunClient, logged_in: DemoServer, forms: Path) -> None:
+    name = "a\x9d\x1b[31m\u202e.xlsx"
+    (forms / name).write_bytes(xlsx(survey=BAD))
+    for kind in ("json", "sarif"):
+        done = run("check", forms, "--format", kind)
+        assert done.code == 6
+        assert {"\x9d", "\x1b", "\u202e"}.isdisjoint(done.out)
+        assert len(json.loads(done.out)) == (4 if kind == "json" else 3)
+    assert name in {Path(each["file"]).name for each in json.loads(run("check", forms, "--format", "json").out)}
+
+
 def test_other_servers_get_nothing(run: RunClient, forms: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kobo = KoboForms()
     with kobo.server:
