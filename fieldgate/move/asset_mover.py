@@ -33,6 +33,7 @@ from fieldgate.move.store import (
     choose_uid,
     find_known,
     find_other_source,
+    is_collection,
     list_gone,
     list_shared,
     read_local,
@@ -230,7 +231,7 @@ class AssetMover:
             return None
         async with self._database.read_transaction() as connection:
             known = await find_known(connection, self._source.name, asset.parent)
-            if known is not None and await read_local(connection, known.uid) is not None:
+            if known is not None and await is_collection(connection, known.uid):
                 return known.uid
         result.note("Its collection is not here. What people have through it is not moved.")
         return None

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import TEAM_PREFIX, users
-from fieldgate.assets.tables import assets, assignments, is_live, versions
+from fieldgate.assets.tables import COLLECTION, assets, assignments, is_live, versions
 from fieldgate.db import insert_missing, is_asset_uid, new_uid, upsert
 from fieldgate.move.plan import AssetPart, KnownAsset, hashes
 from fieldgate.move.tables import moved_assets
@@ -41,6 +41,11 @@ async def choose_uid(connection: AsyncConnection, source_uid: str, before: Known
         return before.uid
     taken = await connection.execute(select(assets.c.id).where(assets.c.uid == source_uid))  # the trash, too
     return source_uid if is_asset_uid(source_uid) and taken.first() is None else new_uid("a")
+
+
+async def is_collection(connection: AsyncConnection, uid: str) -> bool:
+    query = select(assets.c.id).where(assets.c.uid == uid, assets.c.asset_type == COLLECTION, is_live())
+    return (await connection.execute(query)).first() is not None
 
 
 async def read_local(connection: AsyncConnection, uid: str) -> dict[str, str] | None:

@@ -141,6 +141,21 @@ async def test_a_hostile_server_does_no_harm(tmp_path: Path) -> None:
     assert {request.path for request in kobo.server.requests if ".." in request.target} == set()
 
 
+async def test_only_collections_have_assets_in_them(tmp_path: Path) -> None:
+    """Two forms say that each is in the other one."""
+    kobo = KoboServer()
+    uids = [kobo.add(1), kobo.add(2)]
+    for uid, parent in zip(uids, reversed(uids), strict=True):
+        kobo.assets[uid]["parent"] = f"/api/v2/assets/{parent}/"
+    async with places(tmp_path, "amina") as (_, target):
+        with kobo.server:
+            assert actions(await move(target, source_of(kobo))) == {MoveAction.CREATE}
+            results = await move(target, source_of(kobo))
+        assert actions(results) == {MoveAction.UNCHANGED}
+        assert "Its collection is not here" in results[uids[0]].reasons[0]
+        assert [(await target.request("GET", f"assets/{uid}/"))["parent"] for uid in uids] == [None, None]
+
+
 async def test_a_form_of_somebody_else_here_is_never_changed(tmp_path: Path) -> None:
     """A server, or a folder that claims to be one, says that a form that was moved belongs to another user."""
     kobo = KoboServer()
