@@ -26,7 +26,8 @@ async def move_events(database: Database, lines: Iterable[bytes], *, is_dry_run:
         async with store.writer() as writer:
             here = await writer.load([event.id for event in known])
             slugs = await writer.ids_by_slug([event.slug for event in known if event.slug])
-            new = [event for event in known if event.id not in here and (event.slug or "") not in slugs]
+            free = (event for event in known if event.id not in here and (event.slug or "") not in slugs)
+            new = [*{event.slug or event.id: event for event in free}.values()]
             if not is_dry_run:
                 await writer.upsert(new, is_demo=False)
         created, kept, refused = created + len(new), kept + len(known) - len(new), refused + len(some) - len(known)
@@ -43,6 +44,6 @@ def _has_known_ids(event: Event, reference: ReferenceData) -> bool:
 
 def _parse(line: bytes) -> Event | None:
     try:
-        return unpack(line)
+        return None if rb"\u0000" in line else unpack(line)  # PostgreSQL cannot store it
     except (ValueError, RecursionError):
         return None

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from sqlalchemy import select
 
 from fieldgate.assets.tables import assets
 from fieldgate.cli.output import ignore_progress
-from fieldgate.db import DataVersions
+from fieldgate.db import Database, DataVersions
 from fieldgate.events.store import EventStore
 from fieldgate.move.event_mover import move_events
 from fieldgate.move.folder import FolderSource
@@ -102,6 +103,20 @@ async def test_events(tmp_path: Path) -> None:
             assert (created, notes) == (2, ["Events that are here already, and stay as they are: 1."])
         found = [await stores[1].find(number) for number in (1, 2, 3)]
         assert [each and each.event for each in found] == [events[0], own, events[2]]
+
+
+async def test_events_that_cannot_be_stored(database_url: str, tmp_path: Path) -> None:
+    database = Database(database_url)
+    first, second = (msgspec.json.encode(make_event(number, slug="same")) for number in (1, 2))
+    null = first.replace(b'"id":1,', b'"id":3,').replace(b"same", b"a\\u0000b")
+    for is_dry_run in (True, False):
+        created, notes = await move_events(database, [first, second, null], is_dry_run=is_dry_run)
+        assert created == 1
+        assert notes == [
+            "Events that are here already, and stay as they are: 1.",
+            "Events that are not valid here: 1.",
+        ]
+    await database.close()
 
 
 async def test_one_user(tmp_path: Path) -> None:
