@@ -19,7 +19,7 @@ from fieldgate.assets.sharing.grants import Action
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.tables import COLLECTION, assets
-from fieldgate.assets.write_schemas import MAX_NAME_CHARS, AssetChange, AssetCreation
+from fieldgate.assets.write_schemas import AssetChange, AssetCreation
 from fieldgate.db import Database, DataVersions
 from fieldgate.errors import Problem, ValidationError
 from fieldgate.http.request.body_parsing import EncodedJSON, UploadedFile, file_too_large
@@ -42,6 +42,7 @@ from fieldgate.move.store import (
 
 MAX_NAMED = 20  # permissions in one note
 MAX_REASONS = 200  # of one asset
+MAX_REASON_CHARS = 10_000
 MAX_PASSES = 10  # each finds up to 100 assignments that are not possible, and others wait for the transaction
 
 
@@ -60,7 +61,7 @@ class MoveResult(msgspec.Struct):
 
     def note(self, reason: str) -> None:
         if len(self.reasons) < MAX_REASONS:
-            self.reasons.append(reason)
+            self.reasons.append(reason[:MAX_REASON_CHARS])
 
 
 class _DryRun(Exception):
@@ -268,7 +269,7 @@ class AssetMover:
         asset, owner, uid, taken = move.asset, move.owner, move.known.uid, move.step.taken
         is_new = move.step.action is MoveAction.CREATE
         parent_ids: set[int | None] = set()
-        values: dict[str, Any] = {"name": asset.name[:MAX_NAME_CHARS]}
+        values: dict[str, Any] = {"name": asset.name}
 
         async def check(connection: AsyncConnection, row: Row[Any]) -> None:
             if row.owner_id != owner.id:

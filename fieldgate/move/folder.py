@@ -12,7 +12,9 @@ Nothing outside the folder is read: no name leads out of it, and symbolic links 
 import csv
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Any
 
@@ -38,6 +40,7 @@ FORMAT = 1
 INDEX, ASSETS, EVENTS = "index.json", "assets.ndjson", "events.ndjson"
 TEAMS, TEAM_MEMBERS = "teams.csv", "team_members.csv"
 WORKBOOK_SUFFIXES = (".xlsx", ".xls")
+COLUMNS = {TEAMS: ("uid", "name", "description"), TEAM_MEMBERS: ("team", "user", "role")}
 ASSIGNMENT_COLUMNS = ("user", "permission", "partial_permissions", "expires_at", "inherited")
 is_database = re.compile(r"database [0-9-]{1,30}").fullmatch  # as `read_identity` names it
 MAX_FILE_BYTES = 256 * 1024 * 1024  # as of a response
@@ -60,7 +63,7 @@ class FolderSource(Source):
             self.teams = self._read_teams()
             for name in (ASSETS, EVENTS):
                 self._open(name).close()
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise MoveError(f"{folder} is no complete folder of move-out: {error}.") from None
         if index.format != FORMAT or not is_database(self.name):
             raise MoveError(f"{folder} was written by another version of Fieldgate.")
@@ -71,7 +74,7 @@ class FolderSource(Source):
             for offset, line in _lines(file):
                 try:
                     each = msgspec.json.decode(line, type=ListedRecord)
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     raise MoveError(f"{ASSETS} cannot be read: {error}.") from None
                 if not is_uid(each.uid):
                     raise MoveError(f"{ASSETS} has a uid that is not valid.")
@@ -98,8 +101,8 @@ class FolderSource(Source):
 
     async def read_rows(self, _: ListedAsset, uid: str) -> list[AssignmentRow]:
         try:
-            return [_to_row(each) for each in self._read_table(f"assignments/{uid}.csv")]
-        except (OSError, ValueError, KeyError, RecursionError) as error:
+            return [_to_row(each) for each in self._read_table(f"assignments/{uid}.csv", ASSIGNMENT_COLUMNS)]
+        except (OSError, ValueError, RecursionError) as error:
             raise UnreadableAsset(str(error)) from None
 
     def read_events(self) -> Iterator[bytes]:
@@ -120,24 +123,29 @@ class FolderSource(Source):
             raise ValueError(f"{name} is too large")
         return data
 
-    def _read_table(self, name: str) -> Iterator[dict[str, str]]:
+    def _read_table(self, name: str, columns: Sequence[str]) -> Iterator[dict[str, str]]:
+        """The rows of a table with these columns, also if a spreadsheet has saved it."""
+        data = self._read(name).removeprefix(BOM_UTF8)
+        if b"\0" in data:
+            raise ValueError(f"{name} has null characters")
         try:
-            rows = decode_csv(self._read(name))
+            rows = decode_csv(data)
             header = next(rows, [])
+            if not {*columns} <= {*header}:
+                raise ValueError(f"{name} must have the columns {','.join(columns)}, with commas in between")
             for row in rows:
-                yield dict(zip(header, row, strict=False))
+                yield dict(zip_longest(header, row, fillvalue=""))
         except csv.Error as error:
             raise ValueError(f"{name} cannot be read: {error}") from None
 
     def _read_teams(self) -> list[SourceTeam]:
         members: dict[str, dict[str, str]] = {}
-        for row in self._read_table(TEAM_MEMBERS):
-            members.setdefault(row.get("team", ""), {})[row.get("user", "")] = row.get("role", "")
-        rows = list(self._read_table(TEAMS))
+        for row in self._read_table(TEAM_MEMBERS, COLUMNS[TEAM_MEMBERS]):
+            members.setdefault(row["team"], {})[row["user"]] = row["role"]
         return [
-            SourceTeam(each["uid"], each.get("name", ""), each.get("description", ""), members.get(each["uid"], {}))
-            for each in rows
-            if is_uid(each.get("uid", ""))
+            SourceTeam(each["uid"], each["name"], each["description"], members.get(each["uid"], {}))
+            for each in self._read_table(TEAMS, COLUMNS[TEAMS])
+            if is_uid(each["uid"])
         ]
 
 
@@ -152,15 +160,15 @@ def _to_cells(row: AssignmentRow) -> Sequence[str]:
 
 
 def _to_row(cells: dict[str, str]) -> AssignmentRow:
-    partial, user = cells.get("partial_permissions", ""), cells["user"]
+    partial, user = cells["partial_permissions"], cells["user"]
     is_team = user.startswith(TEAM_PREFIX)
     return AssignmentRow(
         cells["permission"],
         None if is_team else user,
         user.removeprefix(TEAM_PREFIX) if is_team else None,
         msgspec.json.decode(partial, type=list[Any]) if partial else None,
-        cells.get("expires_at"),
-        cells.get("inherited") == "yes",
+        cells["expires_at"],
+        cells["inherited"] == "yes",
     )
 
 

@@ -23,7 +23,7 @@ from fieldgate.http.links import resolve_links
 from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import Caller
-from fieldgate.move.folder import ASSETS, EVENTS, FORMAT, INDEX, TEAM_MEMBERS, TEAMS, FolderIndex, encode_rows
+from fieldgate.move.folder import ASSETS, COLUMNS, EVENTS, FORMAT, INDEX, TEAM_MEMBERS, TEAMS, FolderIndex, encode_rows
 from fieldgate.move.source_assets import AssignmentRow, MoveError
 
 _BY = Caller(is_superuser=True, credential="command")
@@ -104,13 +104,10 @@ class FolderWriter:
             .join(accounts, accounts.c.id == teams.c.id)
             .join(members, members.c.id == team_members.c.user_id)
         )
-        tables: dict[str, tuple[tuple[str, ...], Select[Any]]] = {
-            TEAMS: (("uid", "name", "description"), named),
-            TEAM_MEMBERS: (("team", "user", "role"), roles),
-        }
-        for name, (header, query) in tables.items():
+        tables: dict[str, Select[Any]] = {TEAMS: named, TEAM_MEMBERS: roles}
+        for name, query in tables.items():
             rows = await state.rows(query.where(is_meant).order_by(teams.c.id))
-            (self._folder / name).write_bytes(encode_csv([header, *map(tuple, rows)]))
+            (self._folder / name).write_bytes(encode_csv([COLUMNS[name], *map(tuple, rows)]))
 
 
 def _select_assets(user_id: int | None) -> Select[Any]:

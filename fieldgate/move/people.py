@@ -10,6 +10,7 @@ from fieldgate.accounts.account_rules import username_error
 from fieldgate.accounts.invitations import InvitationStore
 from fieldgate.accounts.store import AccountStore, NewUser, UsernameTaken, username_key
 from fieldgate.accounts.tables import PUBLIC_USERNAME, TEAM_PREFIX
+from fieldgate.assets.store import strip_control_characters
 from fieldgate.db import Database, DataVersions
 from fieldgate.http.response.csv_safe import encode_cells
 from fieldgate.identity import OPERATOR, User
@@ -73,7 +74,7 @@ class People:
 
     async def _find(self, name: str) -> Any:
         if name not in self._found:
-            wanted = self.table.get(name, name)
+            wanted = strip_control_characters(self.table.get(name, name))
             row = await self._accounts.find_user(wanted)
             if row is None and (self._invites or self._may_invite) and username_error(wanted) is None:
                 row = await self._invite(wanted)

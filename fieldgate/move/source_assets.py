@@ -16,6 +16,8 @@ from msgspec import Raw
 from fieldgate.accounts.tables import TEAM_PREFIX
 from fieldgate.assets.store import strip_control_characters
 from fieldgate.assets.tables import COLLECTION
+from fieldgate.assets.write_schemas import MAX_NAME_CHARS
+from fieldgate.http.request.body_parsing import is_too_deep
 from fieldgate.permissions.rules import INHERITABLE
 
 MAX_SETTINGS_BYTES = 1024 * 1024
@@ -167,18 +169,20 @@ class Source(ABC):
         record = await self.read_record(listed)
         parent = _last_segment(record.parent)
         is_deployed = record.has_deployment and record.deploys_newest
+        settings = _clean_settings(record.settings)
+        lost = ["Its settings are too large or no object, and stay there."] if record.settings and not settings else []
         return SourceAsset(
             uid=listed.uid,
             asset_type=record.asset_type,
-            name=strip_control_characters(record.name or ""),
+            name=strip_control_characters(record.name or "")[:MAX_NAME_CHARS],
             owner=listed.owner,
             parent=parent if is_uid(parent) else None,
-            settings=_clean_settings(record.settings),
+            settings=settings,
             tags=record.tag_string or "",
             content=b"" if record.asset_type == COLLECTION else bytes(record.content).removeprefix(b"null"),
             is_active=bool(record.deployment__active) if is_deployed else None,
             assignments=await self._read_assignments(listed, parent),
-            left_behind=record.left_behind,
+            left_behind=[*record.left_behind, *lost],
         )
 
     async def _read_assignments(self, listed: ListedAsset, parent: str) -> list[AssignmentRow]:
@@ -193,6 +197,8 @@ class Source(ABC):
         for row in await self.read_rows(listed, listed.uid):
             if row.via or row.holder == listed.owner:  # the team has a row of its own; owners have everything
                 continue
+            if is_too_deep(row.partial_permissions):
+                raise UnreadableAsset("The filters of an assignment are nested too deeply.")
             is_inherited = bool(row.inherited) or passed_on[row.key] > 0
             passed_on[row.key] -= 1  # what is assigned, too, is listed twice
             found.append(msgspec.structs.replace(row, inherited=is_inherited))
@@ -212,9 +218,10 @@ def _last_segment(link: str | None) -> str:
 
 
 def _clean_settings(settings: Any) -> dict[str, Any]:
-    """Settings without control characters. What is no object, or is too large, is dropped."""
-    is_small = isinstance(settings, dict) and len(msgspec.json.encode(settings)) <= MAX_SETTINGS_BYTES
-    return dict(_clean(settings)) if is_small else {}
+    """Settings without control characters. What is no object, or is too large or deep, is dropped."""
+    if not isinstance(settings, dict) or is_too_deep(settings):
+        return {}
+    return dict(_clean(settings)) if len(msgspec.json.encode(settings)) <= MAX_SETTINGS_BYTES else {}
 
 
 def _clean(value: Any) -> Any:

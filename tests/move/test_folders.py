@@ -1,5 +1,6 @@
 """Move out into a folder, and in again."""
 
+from codecs import BOM_UTF8
 from pathlib import Path
 
 import msgspec
@@ -163,6 +164,41 @@ async def test_workbooks_count_for_the_quota(tmp_path: Path) -> None:
         report = await run_move(target.service.database, settings, folder, people, ignore_progress, is_dry_run=False)
         assert [each.action for each in report.results] == [MoveAction.SKIP]
         assert "There is no room left" in report.results[0].reasons[0]
+
+
+async def test_tables_that_a_spreadsheet_saved(tmp_path: Path) -> None:
+    async with places(tmp_path) as (source, target):
+        uids = [await source.create(name=name, asset_type="empty") for name in "ABC"]
+        for uid in uids:
+            await source.share(uid, "omar", "view_asset")
+        await source.request("POST", "teams/", {"name": "WASH"})
+        folder = tmp_path / "out"
+        await write(source, folder)
+        tables = [folder / "assignments" / f"{uid}.csv" for uid in uids]
+        for table in (tables[0], folder / "teams.csv"):
+            table.write_bytes(BOM_UTF8 + table.read_bytes())
+        tables[1].write_bytes(tables[1].read_bytes().replace(b",", b";"))
+        tables[2].write_bytes(tables[2].read_bytes().replace(b"omar", b"om\0ar"))
+        results = await move(target, FolderSource(folder))
+        assert results[uids[0]].assignments == 1
+        assert "must have the columns user,permission," in results[uids[1]].reasons[0]
+        assert "has null characters" in results[uids[2]].reasons[0]
+        assert [each["name"] for each in (await target.request("GET", "teams/"))["results"]] == ["WASH"]
+
+
+async def test_names_that_a_database_cannot_have(database: Database) -> None:
+    assert await People(database, {}).find_owner("a\0b") is None
+
+
+@pytest.mark.parametrize("name", ["index.json", "assets.ndjson"])
+async def test_nested_json_is_refused(tmp_path: Path, name: str) -> None:
+    async with places(tmp_path) as (source, target):
+        await source.create(name="A", asset_type="empty")
+        file = tmp_path / "out" / name
+        await write(source, tmp_path / "out")
+        file.write_bytes(b'{"x":' + b"[" * 10_000 + b"]" * 10_000 + b"," + file.read_bytes()[1:])
+        with pytest.raises(MoveError, match="recursion"):
+            await move(target, FolderSource(tmp_path / "out"))
 
 
 async def test_a_hostile_folder_does_no_harm(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fieldgate_client.connection import ConnectionOptions
 
-from fieldgate.move.asset_mover import MAX_REASONS
+from fieldgate.move.asset_mover import MAX_REASON_CHARS, MAX_REASONS
 from fieldgate.move.plan import MoveAction
 from fieldgate.move.server_source import ServerSource
 from fieldgate.move.source_assets import MoveError
@@ -154,6 +154,27 @@ async def test_only_collections_have_assets_in_them(tmp_path: Path) -> None:
         assert actions(results) == {MoveAction.UNCHANGED}
         assert "Its collection is not here" in results[uids[0]].reasons[0]
         assert [(await target.request("GET", f"assets/{uid}/"))["parent"] for uid in uids] == [None, None]
+
+
+async def test_values_that_are_too_deep_or_too_long(tmp_path: Path) -> None:
+    kobo = KoboServer()
+    value: Any = "\0"
+    for _ in range(400):
+        value = [value]
+    deep_filters, deep_settings = kobo.add(1), kobo.add(2, settings={"sector": value})
+    kobo.rows[deep_filters] = [("omar", "partial_submissions", [{"a": value}])]
+    long = kobo.add(3, name="n" * 100_000)
+    kobo.rows[long] = [("omar", "p" * 100_000, None), ("u" * 100_000, "view_asset", None)]
+    async with places(tmp_path, "amina", "omar") as (_, target):
+        with kobo.server:
+            results = await move(target, source_of(kobo))
+        assert results[deep_filters].reasons == [
+            "It cannot be read: The filters of an assignment are nested too deeply."
+        ]
+        assert results[deep_settings].reasons == ["Its settings are too large or no object, and stay there."]
+        assert (await target.request("GET", f"assets/{deep_settings}/"))["settings"]["sector"] == {}
+        assert results[long].action is MoveAction.CREATE
+        assert (len(results[long].name), [len(each) for each in results[long].reasons]) == (255, [MAX_REASON_CHARS] * 2)
 
 
 async def test_a_form_of_somebody_else_here_is_never_changed(tmp_path: Path) -> None:

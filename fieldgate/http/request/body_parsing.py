@@ -165,7 +165,7 @@ def _parse_partly(body: bytes, encoded: frozenset[str]) -> dict[str, Any]:
         text = bytes(raw)
         is_encoded = name in encoded and text.startswith((b"{", b"["))
         values[name] = EncodedJSON(text) if is_encoded else _decode_raw(text, Any)
-    if _is_too_deep(values):
+    if is_too_deep(values):
         raise _too_deep()
     return keep_encoded(values, encoded)
 
@@ -201,12 +201,12 @@ def keep_encoded(values: dict[str, Any], encoded: Set[str]) -> dict[str, Any]:
 def decode_json(text: bytes | str) -> Any:
     """Decode JSON that a client sent; nesting that is too deep is an error."""
     value = _decode_raw(text, Any)
-    if _is_too_deep(value):
+    if is_too_deep(value):
         raise _too_deep()
     return value
 
 
-def _is_too_deep(value: Any) -> bool:
+def is_too_deep(value: Any) -> bool:
     """Whether the nesting exceeds the limit. Not recursive, as the depth may be anything."""
     level = [value]
     for _ in range(MAX_JSON_DEPTH + 1):
