@@ -53,7 +53,8 @@ class People:
 
     def is_invited(self, name: str) -> bool:
         """Whether somebody with this name of the source was created, or would be."""
-        return self.table.get(name, name) in self.invited
+        wanted = self.table.get(name, name)
+        return wanted in self.invited or username_key(wanted) in self.invited
 
     async def find_owner(self, name: str) -> User | None:
         """The user with this name of the source, with all rights: the operator acts in the name of owners."""
@@ -73,15 +74,15 @@ class People:
         return None if row is None else str(row.username)
 
     async def _find(self, name: str) -> Any:
-        if name not in self._found:
-            wanted = strip_control_characters(self.table.get(name, name))
+        wanted = username_key(strip_control_characters(self.table.get(name, name)))
+        if wanted not in self._found:
             row = await self._accounts.find_user(wanted)
             if row is None and (self._invites or self._may_invite) and username_error(wanted) is None:
-                row = await self._invite(wanted)
+                row = None if await self._accounts.find_any(wanted) else await self._invite(wanted)  # None: disabled
             elif row is not None and self._invites and _never_used(row):
                 await self._write_link(row)  # created by a run that was stopped, or did not use the link in time
-            self._found[name] = row
-        return self._found[name]
+            self._found[wanted] = row
+        return self._found[wanted]
 
     async def _invite(self, username: str) -> Any:
         """Create a user; in a dry run, only note that."""
@@ -90,7 +91,7 @@ class People:
             return None
         try:
             await self._accounts.create_user(NewUser(username=username))
-        except UsernameTaken:  # disabled, or of a user who left
+        except UsernameTaken:  # of a user who left
             self.invited.remove(username)
             return None
         row = await self._accounts.find_user(username)

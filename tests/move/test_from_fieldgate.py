@@ -10,9 +10,10 @@ from sqlalchemy import select
 
 from fieldgate.db.log import log
 from fieldgate.move.asset_mover import MoveResult
-from fieldgate.move.people import InviteFile
+from fieldgate.move.people import InviteFile, People
 from fieldgate.move.plan import MoveAction
 from fieldgate.move.source_assets import MoveError
+from tests.accounts.disabled_users import disable_user
 from tests.conftest import nightly_only
 from tests.move.places import BROKEN, CONTENT, PUBLIC, Place, actions, fill, move, places, server_source
 
@@ -242,6 +243,21 @@ async def test_users_are_invited_with_links_in_a_private_file(tmp_path: Path) ->
         assert page.status_code == 200
         with pytest.raises(MoveError, match="exists"):
             InviteFile(file, "")
+
+
+async def test_names_that_differ_in_case_are_one_user(tmp_path: Path) -> None:
+    async with places(tmp_path, "amina") as (_, target):
+        await target.add_user("gone")
+        await disable_user(target.service.store, "gone")
+        database, file = target.service.database, tmp_path / "links.csv"
+        planned = People(database, {}, may_invite=True)
+        done = People(database, {}, InviteFile(file, ""))
+        for people in (planned, done):
+            found = [await people.find_name(each) for each in ("Omar", "omar", "ｏｍａｒ", "gone")]
+            assert people.invited == ["omar"]
+            assert [people.is_invited(each) for each in ("OMAR", "gone")] == [True, False]
+        assert found == ["omar", "omar", "omar", None]
+        assert len(file.read_text().splitlines()) == 2
 
 
 async def test_forms_that_do_not_compile_are_reported_with_their_places(tmp_path: Path) -> None:
