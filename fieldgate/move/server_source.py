@@ -7,7 +7,7 @@ from typing import TypeVar
 import msgspec
 from fieldgate_client import AsyncClient
 from fieldgate_client.connection import ConnectionOptions
-from fieldgate_client.errors import FieldgateError, NotAllowed, NotFound, RequestFailed, UnexpectedResponse
+from fieldgate_client.errors import FieldgateError, RequestFailed, UnexpectedResponse
 from fieldgate_client.retries import RETRY_STATUSES
 
 from fieldgate.move.source_assets import (
@@ -27,7 +27,8 @@ PAGE_SIZE = 200  # a record of KoboToolbox takes 6 ms and 6 kB
 MAX_ASSETS = 1_000_000
 
 Answer = TypeVar("Answer")
-_OF_ONE_ASSET = (NotFound, NotAllowed, UnexpectedResponse)
+# Other errors are about one asset: KoboToolbox answers 500 for an asset that it cannot show, however often it is asked.
+_ABOUT_ALL = {401, *RETRY_STATUSES} - {500}
 
 
 class _Account(msgspec.Struct):
@@ -83,24 +84,25 @@ class ServerSource(Source):
 
     async def read_record(self, listed: ListedAsset) -> SourceRecord:
         connection = self._clients[listed.account].connection
-        return await _sent(connection.fetch_json(f"assets/{listed.uid}/", SourceRecord), *_OF_ONE_ASSET)
+        return await _sent(connection.fetch_json(f"assets/{listed.uid}/", SourceRecord), is_asset=True)
 
     async def read_rows(self, listed: ListedAsset, uid: str) -> list[AssignmentRow]:
         connection, path = self._clients[listed.account].connection, f"assets/{uid}/permission-assignments/"
-        return await _sent(connection.fetch_json(path, list[AssignmentRow], {"teams": "true"}), *_OF_ONE_ASSET)
+        return await _sent(connection.fetch_json(path, list[AssignmentRow], {"teams": "true"}), is_asset=True)
 
     async def says_inherited(self, listed: ListedAsset) -> bool:
         """Rows of KoboToolbox do not say it."""
         return await _sent(self._clients[listed.account].connection.is_fieldgate())
 
 
-async def _sent(request: Awaitable[Answer], *skipped: type[FieldgateError]) -> Answer:
-    """What was requested. Errors end the run, but for those that are about one asset."""
+async def _sent(request: Awaitable[Answer], *, is_asset: bool = False) -> Answer:
+    """What was requested. Errors end the run, but for those that are about the one asset that was requested."""
     try:
         return await request
     except FieldgateError as error:
-        if isinstance(error, skipped):
+        is_request = isinstance(error, RequestFailed)
+        if is_asset and (error.status not in _ABOUT_ALL if is_request else isinstance(error, UnexpectedResponse)):
             raise UnreadableAsset(error.message) from None
-        is_final = isinstance(error, RequestFailed) and error.status not in RETRY_STATUSES
+        is_final = is_request and error.status not in RETRY_STATUSES
         advice = "" if is_final else " Run the command again later: it continues where it stopped."
         raise MoveError(f"{error}{advice}") from None

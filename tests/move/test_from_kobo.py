@@ -141,6 +141,21 @@ async def test_a_hostile_server_does_no_harm(tmp_path: Path) -> None:
     assert {request.path for request in kobo.server.requests if ".." in request.target} == set()
 
 
+async def test_an_asset_that_the_server_cannot_show_does_not_stop_the_others(tmp_path: Path) -> None:
+    kobo = KoboServer()
+    uids = [kobo.add(number) for number in range(3)]
+    async with places(tmp_path, "amina") as (_, target):
+        with kobo.server:
+            for uid, status in ((uids[0], 500), (uids[1], 400)):
+                kobo.replies[f"assets/{uid}"] = Reply(status, b"<html>", content_type="text/html")
+            results = await move(target, source_of(kobo))
+            kobo.replies[f"assets/{uids[0]}"] = json_reply({"detail": "Busy."}, 503)
+            with pytest.raises(MoveError, match=r"Busy. \(status 503\) Run the command again later"):
+                await move(target, source_of(kobo))
+    assert [results[uid].action for uid in uids] == [MoveAction.SKIP, MoveAction.SKIP, MoveAction.CREATE]
+    assert results[uids[0]].reasons == ["It cannot be read: The server answered: Internal Server Error."]
+
+
 async def test_only_collections_have_assets_in_them(tmp_path: Path) -> None:
     """Two forms say that each is in the other one."""
     kobo = KoboServer()
