@@ -52,6 +52,8 @@ def move_in(report: Path | None, yes: bool, data: Path | None, **choices: Any) -
 
     from fieldgate.move.report import COLUMNS, NOTE, write_report
 
+    if report is not None and not report.parent.is_dir():
+        raise click.ClickException(f"There is no folder {report.parent} for the report.")
     rows, lines = _run(_move_in(load_settings(data), yes=yes, **choices))
     if shown := [row[: NOTE + 1] for row in rows if row[NOTE] or not yes]:
         click.echo(format_table(COLUMNS[: NOTE + 1], shown[:MAX_SHOWN_ROWS], table_width()))

@@ -81,6 +81,11 @@ def test_there_and_back(tmp_path: Path) -> None:
         (("move-in", "http://127.0.0.1:1", "--users", "FILE"), TOKEN, "must have the columns source and username"),
         (("move-in", "http://127.0.0.1:1", "--accounts", "FILE"), TOKEN, "must have the columns username and token"),
         (("move-in", "http://127.0.0.1:1", "--accounts", "none.csv"), TOKEN, "none.csv cannot be read"),
+        (
+            ("move-in", "http://127.0.0.1:1", "--report", "none/r.xlsx"),
+            TOKEN,
+            "There is no folder none for the report.",
+        ),
         (("move-out", "new", "--user", "nobody"), TOKEN, "The user nobody does not exist."),
         (("move-out", "."), TOKEN, "exists. Name a new folder."),
     ],
