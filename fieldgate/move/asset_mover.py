@@ -21,7 +21,7 @@ from fieldgate.assets.store import AssetStore
 from fieldgate.assets.tables import COLLECTION, assets
 from fieldgate.assets.write_schemas import AssetChange, AssetCreation
 from fieldgate.db import Database, DataVersions
-from fieldgate.errors import Problem, ValidationError
+from fieldgate.errors import Problem, Unauthorized, ValidationError
 from fieldgate.http.request.body_parsing import EncodedJSON, UploadedFile, file_too_large
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import User
@@ -317,6 +317,8 @@ class AssetMover:
                 await self._writer.change(owner, uid, change, moved)
         except _DryRun:
             pass
+        except Unauthorized:  # the uid was taken meanwhile
+            raise _Kept(_CHANGED_MEANWHILE) from None
 
     def _workbook(self, asset: SourceAsset, result: MoveResult) -> UploadedFile | None:
         """The workbook that the content is from. One that could not be uploaded here is left out, and reported."""

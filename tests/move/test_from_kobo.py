@@ -1,5 +1,6 @@
 """Move in from a server like KoboToolbox, and from hostile ones."""
 
+import asyncio
 import gzip
 import resource
 from pathlib import Path
@@ -154,6 +155,19 @@ async def test_an_asset_that_the_server_cannot_show_does_not_stop_the_others(tmp
                 await move(target, source_of(kobo))
     assert [results[uid].action for uid in uids] == [MoveAction.SKIP, MoveAction.SKIP, MoveAction.CREATE]
     assert results[uids[0]].reasons == ["It cannot be read: The server answered: Internal Server Error."]
+
+
+async def test_two_runs_at_once_double_nothing(tmp_path: Path) -> None:
+    kobo = KoboServer()
+    uids = {kobo.add(number) for number in range(5)}
+    async with places(tmp_path, "amina") as (_, target):
+        with kobo.server:
+            runs = await asyncio.gather(*(move(target, source_of(kobo)) for _ in range(2)))
+        created = [uid for results in runs for uid, each in results.items() if each.action is MoveAction.CREATE]
+        assert sorted(created) == sorted(uids)
+        reasons = {reason for results in runs for each in results.values() for reason in each.reasons}
+        assert reasons <= {"It was changed here at this moment. Run the command again."}
+        assert await target.counts() == (5, 5, 0)
 
 
 async def test_only_collections_have_assets_in_them(tmp_path: Path) -> None:
