@@ -66,7 +66,7 @@ class ServerSource(Source):
                             found[each.uid] = ListedAsset(each.uid, owner, each.asset_type, account)
                         else:
                             others[owner[:MAX_SHOWN_CHARS]] += 1
-                    if len(found) + len(others) + len(self.refused) > MAX_ASSETS:
+                    if len(found) + others.total() + len(self.refused) > MAX_ASSETS:
                         raise MoveError(f"{self.name} lists more than {MAX_ASSETS} assets.")
             except (FieldgateError, ValueError) as error:
                 raise MoveError(f"The list of assets cannot be read: {error}") from None

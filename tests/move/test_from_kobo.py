@@ -157,6 +157,18 @@ async def test_an_asset_that_the_server_cannot_show_does_not_stop_the_others(tmp
     assert results[uids[0]].reasons == ["It cannot be read: The server answered: Internal Server Error."]
 
 
+async def test_assets_of_others_count_for_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fieldgate.move.server_source.MAX_ASSETS", 2)
+    kobo = KoboServer()
+    for number in range(3):
+        kobo.add(number, owner__username="somebody")
+    with kobo.server:
+        source = source_of(kobo)
+        with pytest.raises(MoveError, match="lists more than 2 assets"):
+            await source.list_assets()
+        await source.close()
+
+
 async def test_two_runs_at_once_double_nothing(tmp_path: Path) -> None:
     kobo = KoboServer()
     uids = {kobo.add(number) for number in range(5)}
