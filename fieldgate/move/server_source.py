@@ -105,4 +105,4 @@ async def _sent(request: Awaitable[Answer], *, is_asset: bool = False) -> Answer
             raise UnreadableAsset(error.message) from None
         is_final = is_request and error.status not in RETRY_STATUSES
         advice = "" if is_final else " Run the command again later: it continues where it stopped."
-        raise MoveError(f"{error}{advice}") from None
+        raise MoveError(f"{str(error).rstrip('.')}.{advice}") from None

@@ -151,7 +151,7 @@ async def test_an_asset_that_the_server_cannot_show_does_not_stop_the_others(tmp
                 kobo.replies[f"assets/{uid}"] = Reply(status, b"<html>", content_type="text/html")
             results = await move(target, source_of(kobo))
             kobo.replies[f"assets/{uids[0]}"] = json_reply({"detail": "Busy."}, 503)
-            with pytest.raises(MoveError, match=r"Busy. \(status 503\) Run the command again later"):
+            with pytest.raises(MoveError, match=r"Busy. \(status 503\)\. Run the command again later"):
                 await move(target, source_of(kobo))
     assert [results[uid].action for uid in uids] == [MoveAction.SKIP, MoveAction.SKIP, MoveAction.CREATE]
     assert results[uids[0]].reasons == ["It cannot be read: The server answered: Internal Server Error."]
