@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -145,7 +146,7 @@ def read_form(path: str | Path) -> tuple[str, bytes]:
         raise InvalidRequest(f"{file} cannot be read: {error.strerror or error}.") from None
     if not content:
         raise InvalidRequest(f"{file} is empty.")
-    return file.name, content
+    return os.fsencode(file.name).decode(errors="replace"), content  # also if the name is not UTF-8
 
 
 async def send_form(

@@ -153,6 +153,14 @@ def test_names_that_control_a_terminal(run: RunClient, logged_in: DemoServer, fo
     assert name in {Path(each["file"]).name for each in json.loads(run("check", forms, "--format", "json").out)}
 
 
+def test_names_that_are_not_utf8(run: RunClient, logged_in: DemoServer, forms: Path) -> None:
+    (forms / os.fsdecode(b"H\xf6he.xlsx")).write_bytes(xlsx())
+    done = run("check", forms, "--format", "json")
+    assert done.code == 6
+    assert {Path(each["file"]).name: each["status"] for each in json.loads(done.out)}["H\ufffdhe.xlsx"] == "complete"
+    assert run("import", forms / os.fsdecode(b"H\xf6he.xlsx")).code == 0
+
+
 def test_other_servers_get_nothing(run: RunClient, forms: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kobo = KoboForms()
     with kobo.server:
