@@ -42,7 +42,7 @@ from fieldgate.move.store import (
 
 MAX_NAMED = 20  # permissions in one note
 MAX_REASONS = 200  # of one asset
-MAX_REASON_CHARS = 10_000
+MAX_REASON_CHARS = 5_000
 MAX_PASSES = 10  # each finds up to 100 assignments that are not possible, and others wait for the transaction
 
 

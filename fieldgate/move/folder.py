@@ -14,7 +14,7 @@ import os
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,6 +23,7 @@ import msgspec
 from fieldgate.accounts.tables import TEAM_PREFIX
 from fieldgate.http.response.csv_safe import decode_csv, encode_csv
 from fieldgate.move.source_assets import (
+    MAX_ROWS,
     AssignmentRow,
     ListedAsset,
     ListedRecord,
@@ -101,7 +102,8 @@ class FolderSource(Source):
 
     async def read_rows(self, _: ListedAsset, uid: str) -> list[AssignmentRow]:
         try:
-            return [_to_row(each) for each in self._read_table(f"assignments/{uid}.csv", ASSIGNMENT_COLUMNS)]
+            rows = self._read_table(f"assignments/{uid}.csv", ASSIGNMENT_COLUMNS)
+            return [_to_row(each) for each in islice(rows, MAX_ROWS + 1)]
         except (OSError, ValueError, RecursionError) as error:
             raise UnreadableAsset(str(error)) from None
 

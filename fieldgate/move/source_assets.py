@@ -21,6 +21,7 @@ from fieldgate.http.request.body_parsing import is_too_deep
 from fieldgate.permissions.rules import INHERITABLE
 
 MAX_SETTINGS_BYTES = 1024 * 1024
+MAX_ROWS = 200_000  # assignments of one asset
 MAX_SHOWN_CHARS = 100  # of a text of the source in a message
 is_uid = re.compile(r"[A-Za-z0-9]{1,50}").fullmatch
 
@@ -189,12 +190,15 @@ class Source(ABC):
         passed_on = Counter[tuple[str, str]]()
         if is_uid(parent) and not await self.says_inherited(listed):
             try:
-                rows = await self.read_rows(listed, parent)
+                inherited = await self.read_rows(listed, parent)
             except UnreadableAsset:
-                rows = []
-            passed_on.update(row.key for row in rows if row.key[1] in INHERITABLE)
+                inherited = []
+            passed_on.update(row.key for row in inherited if row.key[1] in INHERITABLE)
         found = []
-        for row in await self.read_rows(listed, listed.uid):
+        rows = await self.read_rows(listed, listed.uid)
+        if len(rows) > MAX_ROWS:
+            raise UnreadableAsset(f"It has more than {MAX_ROWS} assignments.")
+        for row in rows:
             if row.via or row.holder == listed.owner:  # the team has a row of its own; owners have everything
                 continue
             if is_too_deep(row.partial_permissions):

@@ -17,7 +17,7 @@ from fieldgate.move.folder_writer import FolderWriter
 from fieldgate.move.people import People
 from fieldgate.move.plan import MoveAction
 from fieldgate.move.run import move as run_move
-from fieldgate.move.source_assets import MoveError
+from fieldgate.move.source_assets import MAX_ROWS, MoveError
 from fieldgate.settings import Settings
 from tests.events.event_service import make_event
 from tests.imports.workbooks import xlsx
@@ -184,6 +184,18 @@ async def test_tables_that_a_spreadsheet_saved(tmp_path: Path) -> None:
         assert "must have the columns user,permission," in results[uids[1]].reasons[0]
         assert "has null characters" in results[uids[2]].reasons[0]
         assert [each["name"] for each in (await target.request("GET", "teams/"))["results"]] == ["WASH"]
+
+
+async def test_a_table_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
+    async with places(tmp_path) as (source, target):
+        uid = await source.create(name="A", asset_type="empty")
+        folder = await write(source, tmp_path / "out")
+        with (tmp_path / "out" / "assignments" / f"{uid}.csv").open("ab") as table:
+            table.write(b"x,y\r\n" * 400_000)
+        [listed] = await folder.list_assets()
+        assert len(await folder.read_rows(listed, uid)) == MAX_ROWS + 1
+        results = await move(target, folder)
+        assert results[uid].reasons == ["It cannot be read: It has more than 200000 assignments."]
 
 
 async def test_names_that_a_database_cannot_have(database: Database) -> None:
