@@ -12,6 +12,9 @@ AUDIT := .venv-audit
 RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
 TWO_PROCESSES := --numprocesses 2 --dist worksteal
+# The headless shell of Debian draws the same pages with two thirds of the processor time; any Chromium will do.
+NEED_CHROMIUM := command -v chromium >/dev/null || scripts/need chromium-headless-shell chromium-headless-shell \
+	|| scripts/need chromium chromium
 
 # Containers often set it. Then each of the many processes of the tests would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -32,7 +35,7 @@ quick: $(DEV_READY)  ## lint and unit tests on SQLite, under two minutes: for ev
 	@$(BIN)/pytest --quick -q --numprocesses 2
 
 test: $(DEV_READY)  ## lint, unit, conformance, both databases, browser: about ten minutes
-	@scripts/need chromium chromium
+	@$(NEED_CHROMIUM)
 	@scripts/need curl curl
 	@scripts/need sqlite3 sqlite3
 	@scripts/install-npm $(VENV)
@@ -42,7 +45,7 @@ test: $(DEV_READY)  ## lint, unit, conformance, both databases, browser: about t
 	@$(BIN)/pytest $(TWO_PROCESSES)
 
 nightly: $(DEV_READY)  ## what takes longer: faults, deployment, fuzzing, all languages, many examples (TESTS=tests/faults)
-	@scripts/need chromium chromium
+	@$(NEED_CHROMIUM)
 	@scripts/need debootstrap debootstrap
 	@scripts/need systemd-analyze systemd
 	@scripts/need promtool prometheus
@@ -70,7 +73,7 @@ bench: $(DEV_READY)  ## benchmark Fieldgate next to a peer and a bare server (BE
 	@$(BIN)/python -m benchmarks $(BENCH)
 
 screenshots: $(DEV_READY)  ## screenshots of every page into the folder screenshots/ (ONLY=events,form; DOCS=yes for docs/images)
-	@scripts/need chromium chromium
+	@$(NEED_CHROMIUM)
 	@$(BIN)/python -m tests.browser.screenshots screenshots $(if $(ONLY),--only $(ONLY)) $(if $(DOCS),--docs)
 
 messages: $(DEV_READY)  ## collect the messages of the code into fieldgate/i18n/locale

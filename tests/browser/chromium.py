@@ -48,8 +48,9 @@ class PageTroubles:
 
 
 def launch_chromium(playwright: Playwright) -> Browser:
+    """Launch the headless shell if there is one: the same pages with two thirds of the processor time."""
     return playwright.chromium.launch(
-        executable_path=shutil.which("chromium"),
+        executable_path=shutil.which("chromium-headless-shell") or shutil.which("chromium"),
         args=[
             "--no-sandbox",
             "--disable-gpu",
