@@ -205,7 +205,7 @@ def build_app(
         admin_routes.PublicCollections(asset_store.count_public_collections),
         internal_client,
         import_store, quota, asset_store, AssetLists(database), authorizer, workbook_writer,
-        form_files, AccountExporter(database, form_files), AssetReader(asset_store, sharing),
+        form_files, AccountExporter(database, form_files), AssetReader(database, asset_store, sharing),
         sharing, TeamAssets(database, sharing), SuggestionStore(database),
         AssetWriter(database, data_versions, content_checker, quota),
         VersionRestorer(database, data_versions, quota), Deployments(database, data_versions),

@@ -235,10 +235,7 @@ class AssetStore:
         """Return the number of assets in each collection that the caller can view, by collection id."""
         if not collection_ids:
             return {}
-        query = select(assets.c.parent_id, func.count().label("children"))
-        query = query.where(assets.c.parent_id.in_(collection_ids), is_live())
-        rows = await self._database.all(only_listed(query, caller).group_by(assets.c.parent_id))
-        return {row.parent_id: row.children for row in rows}
+        return await self._database.read(lambda connection: read_children(connection, caller, collection_ids))
 
     async def get_xform(self, asset_id: int, *, deployed: bool = False) -> tuple[str, str | None] | None:
         """Return the name of an asset and the XForm of its newest or deployed version, with that name as its title."""
@@ -258,13 +255,11 @@ class AssetStore:
         row = await self._database.first(query)
         return {} if row is None else row.content
 
-    async def list_versions(self, asset_id: int, page: PageRequest, *, deployed: bool = False) -> RowPage:
-        """Return a page of the versions, or of those that were deployed, newest first, without their contents."""
+    async def list_versions(self, asset_id: int, page: PageRequest) -> RowPage:
+        """Return a page of the versions, newest first, without their contents."""
         left_out = ("content", "xform", "warnings")
         columns = (column for column in versions.c if column.name not in left_out)
         query = select(*columns, files.c.name).outerjoin_from(versions, files).where(versions.c.asset_id == asset_id)
-        if deployed:
-            query = query.where(versions.c.deployed_at.is_not(None))
         return await paginate(self._database, query, page, order_by=[versions.c.number.desc(), versions.c.id])
 
     async def get_deployed_numbers(self, asset_id: int) -> list[int]:
@@ -306,20 +301,6 @@ class AssetStore:
         values = {"modified_at": now(), "modified_by": user.id, **_with_name_key(values)}
         await connection.execute(changed.values(values))
         await self._data_versions.bump(connection, TOPIC)
-
-    async def find_open_invite(self, asset_id: int) -> Row[Any] | None:
-        """Return the open invitation to own an asset: uid, sender_id, recipient_id, sender, recipient, status."""
-        senders, recipients, invites = users.alias(), users.alias(), ownership_invites
-        names = senders.c.username.label("sender"), recipients.c.username.label("recipient")
-        query = (
-            select(invites.c.uid, invites.c.sender_id, invites.c.recipient_id, *names, invite_status().label("status"))
-            .join_from(ownership_transfers, invites, invites.c.id == ownership_transfers.c.invite_id)
-            .join(assets, and_(assets.c.id == ownership_transfers.c.asset_id, assets.c.owner_id == invites.c.sender_id))
-            .join(senders, senders.c.id == invites.c.sender_id)
-            .join(recipients, recipients.c.id == invites.c.recipient_id)
-            .where(assets.c.id == asset_id, ownership_transfers.c.status == "pending", invite_status() == "pending")
-        )
-        return await self._database.first(query)
 
     async def count_stored_bytes(self, owner_id: int) -> int:
         """Return about how many bytes the versions of an owner's assets have, with their files and the trash."""
@@ -388,6 +369,42 @@ def read_visible(
     """Return the assets of these ids with their newest versions, and other columns of these, as a caller sees them."""
     query = _select_visible(is_sqlite=database.is_sqlite, is_superuser=caller.is_superuser).add_columns(*columns)
     return connection.execute(query, {"ids": ids, "user_id": effective_user_id(caller)}).all()
+
+
+def read_children(connection: Connection, caller: Caller, collection_ids: Sequence[int]) -> dict[int, int]:
+    """Return the number of assets in each collection that the caller can view, by collection id."""
+    query = select(assets.c.parent_id, func.count().label("children"))
+    query = only_listed(query.where(assets.c.parent_id.in_(collection_ids), is_live()), caller)
+    return {row.parent_id: row.children for row in connection.execute(query.group_by(assets.c.parent_id))}
+
+
+def read_deployed_versions(connection: Connection, asset_id: int) -> Sequence[Row[Any]]:
+    """Return all versions that were deployed, newest first, without their contents."""
+    columns = (
+        versions.c.uid,
+        versions.c.number,
+        versions.c.content_hash,
+        versions.c.created_at,
+        versions.c.deployed_at,
+    )
+    query: Select[Any] = select(*columns)
+    query = query.where(versions.c.asset_id == asset_id, versions.c.deployed_at.is_not(None))
+    return connection.execute(query.order_by(versions.c.number.desc())).all()
+
+
+def read_open_invite(connection: Connection, asset_id: int) -> Row[Any] | None:
+    """Return the open invitation to own an asset: uid, sender_id, recipient_id, sender, recipient, status."""
+    senders, recipients, invites = users.alias(), users.alias(), ownership_invites
+    names = senders.c.username.label("sender"), recipients.c.username.label("recipient")
+    query = (
+        select(invites.c.uid, invites.c.sender_id, invites.c.recipient_id, *names, invite_status().label("status"))
+        .join_from(ownership_transfers, invites, invites.c.id == ownership_transfers.c.invite_id)
+        .join(assets, and_(assets.c.id == ownership_transfers.c.asset_id, assets.c.owner_id == invites.c.sender_id))
+        .join(senders, senders.c.id == invites.c.sender_id)
+        .join(recipients, recipients.c.id == invites.c.recipient_id)
+        .where(assets.c.id == asset_id, ownership_transfers.c.status == "pending", invite_status() == "pending")
+    )
+    return connection.execute(query).first()
 
 
 @cache

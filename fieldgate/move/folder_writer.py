@@ -42,7 +42,7 @@ class FolderWriter:
         self._folder = folder
         self._store = AssetStore(database, data_versions)
         self._sharing = AssignmentStore(database, data_versions)
-        self._reader = AssetReader(self._store, self._sharing)
+        self._reader = AssetReader(database, self._store, self._sharing)
         self._files = FormFiles(self._store, WorkbookWriter())
 
     async def write(self, user_id: int | None, on_progress: Callable[[int, int | None], None]) -> int:

@@ -6,10 +6,12 @@ of a form without any.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from msgspec import Raw
 from sqlalchemy import Row
+from sqlalchemy.engine import Connection
 
 from fieldgate.accounts.schemas import user_path
 from fieldgate.accounts.tables import PUBLIC_USER_ID
@@ -33,13 +35,13 @@ from fieldgate.assets.schemas import (
 from fieldgate.assets.sharing.grants import AssetGrants, run_by_cost
 from fieldgate.assets.sharing.serializers import assignment_records
 from fieldgate.assets.sharing.store import AssignmentStore
-from fieldgate.assets.store import AssetStore
-from fieldgate.assets.tables import SURVEY
+from fieldgate.assets.store import AssetStore, read_children, read_deployed_versions, read_open_invite, read_visible
+from fieldgate.assets.tables import SURVEY, versions
 from fieldgate.assets.visibility_sql import DISCOVERABLE, VIEW
+from fieldgate.db import Database
 from fieldgate.http.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import Caller
-from fieldgate.pagination import PageRequest
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import permission_path
 from fieldgate.permissions.labels import label
@@ -201,58 +203,70 @@ def permission_records(
 class AssetReader:
     """Reads single assets as their callers see them."""
 
-    def __init__(self, store: AssetStore, sharing: AssignmentStore) -> None:
+    def __init__(self, database: Database, store: AssetStore, sharing: AssignmentStore) -> None:
+        self._database = database
         self._store = store
         self._sharing = sharing
 
     async def detail(self, uid: str, caller: Caller, language: Language) -> Raw:
         """The record of an asset with its content. Raise `NotFound` if the caller cannot view it."""
         asset = await self._store.authorize(uid, caller)
-        grants = await self._sharing.load_visible(asset, caller)
-        row = await self._store.get_visible(caller, asset.id)
-        if row is None:  # deleted since it was authorized
-            raise asset_not_found()
-        children = await self._store.count_children(caller, [row.id] if row.asset_type == "collection" else [])
-        fields = record_fields(row) | list_fields(row, caller, grants, children)
-        fields["deployed_versions"] = await self._deployed_versions(asset, row)
-        fields["project_ownership"] = await self._project_ownership(asset, caller)
+        found = await self._database.read(partial(self._read, asset=asset, caller=caller))
         # About as many assignments are shown, including the owner's.
-        cost = grants.cost + len(rules.owner_permissions(grants.asset_type))
-        return await run_by_cost(cost, _encode_detail, asset, row, fields, caller, language, grants)
+        cost = found.grants.cost + len(rules.owner_permissions(asset.asset_type))
+        return await run_by_cost(cost, _encode_detail, asset, found, caller, language)
 
     async def deployment(self, uid: str, caller: Caller) -> Row[Any] | None:
         """The uid of the deployed version and whether it is active; None if no version was deployed."""
         return await self._store.get_deployment((await self._store.authorize(uid, caller)).id)
 
-    async def _deployed_versions(self, asset: AuthorizedAsset, row: Row[Any]) -> DeployedVersions:
-        if row.deployed_version_uid is None:
-            return DeployedVersions(0, None, None, [])
-        count, found = await self._store.list_versions(asset.id, PageRequest(MAX_DEPLOYED_VERSIONS, 0), deployed=True)
-        numbers = await self._store.get_deployed_numbers(asset.id)
-        records = [DeployedVersion(**version_fields(asset, each, numbers)) for each in found]
-        return DeployedVersions(count, None, None, records)
+    def _read(self, connection: Connection, asset: AuthorizedAsset, caller: Caller) -> "_StoredAsset":
+        """Read all of an asset in one snapshot, so that its parts fit together."""
+        grants = self._sharing.in_transaction(connection).load_visible(asset, caller)
+        rows = read_visible(connection, self._database, caller, [asset.id], versions.c.content)
+        if not rows:  # deleted since it was authorized
+            raise asset_not_found()
+        row = rows[0]
+        return _StoredAsset(
+            grants,
+            row,
+            read_children(connection, caller, [row.id]) if row.asset_type == "collection" else {},
+            () if row.deployed_version_uid is None else read_deployed_versions(connection, row.id),
+            None if caller.id is None else read_open_invite(connection, row.id),
+        )
 
-    async def _project_ownership(self, asset: AuthorizedAsset, caller: Caller) -> ProjectOwnership | None:
-        """The open invitation to own the asset. Only its two sides see it, and superusers."""
-        row = None if caller.id is None else await self._store.find_open_invite(asset.id)
-        if row is None or not (caller.is_superuser or caller.id in (row.sender_id, row.recipient_id)):
-            return None
-        return ProjectOwnership(Link(f"{INVITES_PATH}{row.uid}/"), row.sender, row.recipient, row.status)
+
+class _StoredAsset(NamedTuple):
+    grants: AssetGrants
+    row: Row[Any]  # with its newest version
+    children: Mapping[int, int]
+    deployed: Sequence[Row[Any]]  # versions, newest first
+    invite: Row[Any] | None
 
 
-def _encode_detail(
-    asset: AuthorizedAsset,
-    row: Row[Any],
-    fields: dict[str, Any],
-    caller: Caller,
-    language: Language,
-    grants: AssetGrants,
-) -> Raw:
+def _deployed_versions(asset: AuthorizedAsset, rows: Sequence[Row[Any]]) -> DeployedVersions:
+    numbers = [row.number for row in reversed(rows)]
+    newest = [DeployedVersion(**version_fields(asset, row, numbers)) for row in rows[:MAX_DEPLOYED_VERSIONS]]
+    return DeployedVersions(len(rows), None, None, newest)
+
+
+def _project_ownership(invite: Row[Any] | None, caller: Caller) -> ProjectOwnership | None:
+    """The open invitation to own the asset. Only its two sides see it, and superusers."""
+    if invite is None or not (caller.is_superuser or caller.id in (invite.sender_id, invite.recipient_id)):
+        return None
+    return ProjectOwnership(Link(f"{INVITES_PATH}{invite.uid}/"), invite.sender, invite.recipient, invite.status)
+
+
+def _encode_detail(asset: AuthorizedAsset, found: _StoredAsset, caller: Caller, language: Language) -> Raw:
+    grants, row = found.grants, found.row
     allowed = [*sorted(asset.allowed), *(["delete_asset"] if asset.may_delete else [])]
     assignable = rules.assignable(row.asset_type)
     record = AssetDetail(
-        **fields,
+        **record_fields(row),
+        **list_fields(row, caller, grants, found.children),
         **detail_fields(row, row.content),
+        deployed_versions=_deployed_versions(asset, found.deployed),
+        project_ownership=_project_ownership(found.invite, caller),
         effective_permissions=[EffectivePermission(codename) for codename in allowed],
         assignable_permissions=[
             AssignablePermission(Link(permission_path(codename)), label(codename, row.asset_type, language))

@@ -114,10 +114,7 @@ class AssignmentStore:
 
     async def load_visible(self, asset: AuthorizedAsset, caller: Caller) -> AssetGrants:
         """Return an asset with the assignments that the caller can see, and perhaps others: use `visible_to`."""
-        user_ids = None if asset.may_manage else (effective_user_id(caller), asset.owner_id)
-        grants = await self._read(lambda transaction: transaction.load(asset.uid, user_ids))
-        grants.authorize(caller)
-        return grants
+        return await self._read(lambda transaction: transaction.load_visible(asset, caller))
 
     async def load_of_user(self, uids: Collection[str], user_id: int) -> dict[int, AssetGrants]:
         """Return assets by id with the assignments of a user, the user's teams and the public."""
@@ -202,6 +199,12 @@ class SharingTransaction:
         if not found:
             raise asset_not_found()
         return found[0]
+
+    def load_visible(self, asset: AuthorizedAsset, caller: Caller) -> AssetGrants:
+        """Return an asset with the assignments that the caller can see, and perhaps others: use `visible_to`."""
+        grants = self.load(asset.uid, None if asset.may_manage else (effective_user_id(caller), asset.owner_id))
+        grants.authorize(caller)
+        return grants
 
     def load_many(self, uids: Collection[str], user_ids: Collection[int] | None = None) -> list[AssetGrants]:
         """Like `load` for several assets, in order of id. Unknown uids are left out."""
