@@ -52,6 +52,7 @@ nightly: $(DEV_READY)  ## what takes longer: faults, deployment, fuzzing, all la
 	@PATH="$$PATH:/usr/sbin" scripts/need nginx nginx
 	@PATH="$$PATH:/usr/sbin" scripts/need pgbouncer pgbouncer
 	@scripts/need caddy caddy
+	@scripts/need wrk wrk
 	@scripts/install-npm $(VENV)
 	@scripts/install-locked $(VENV) --require-hashes -r requirements/fuzz.txt
 	@status=0; \

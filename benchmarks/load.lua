@@ -30,10 +30,11 @@ end
 function done(summary, latency)
    local errors = summary.errors
    io.write(string.format(
-      '{"requests": %d, "microseconds": %d, "failures": %d, "median": %d}\n',
+      '{"requests": %d, "microseconds": %d, "failures": %d, "median": %d, "p99": %d}\n',
       summary.requests,
       summary.duration,
       errors.status + errors.connect + errors.read + errors.write + errors.timeout,
-      latency:percentile(50)
+      latency:percentile(50),
+      latency:percentile(99)
    ))
 end

@@ -22,12 +22,13 @@ EXTRA_TIMEOUT_SECONDS = 30  # for wrk, beyond the round itself
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """What wrk measured in one round. The median latency is in microseconds."""
+    """What wrk measured in one round. Latencies are in microseconds."""
 
     requests: int
     microseconds: int
     failures: int
     median: int
+    p99: int
 
     @property
     def rate(self) -> float:

@@ -229,7 +229,7 @@ async def run_trial(site: Site, fault: Fault, times: int) -> TrialResult:
             await fault.apply(site)
             recoveries.append(await load.recovery_seconds(failed_at, RECOVERY_TIMEOUT))
         await load.wait_for_writes(WRITES_BETWEEN)
-    counted = await count_writes(site, load.acknowledged)
+    counted = await count_writes(site.direct_url, load.acknowledged)
     assert not load.unexpected, load.unexpected[:5]
     assert not load.stale_reads, load.stale_reads[:5]
     return TrialResult(
@@ -244,10 +244,10 @@ async def run_trial(site: Site, fault: Fault, times: int) -> TrialResult:
     )
 
 
-async def count_writes(site: Site, acknowledged: Acknowledged) -> Counter[str]:
+async def count_writes(database_url: str, acknowledged: Acknowledged) -> Counter[str]:
     """Wait until the imports are finished, then count acknowledged writes that are lost or there twice."""
     counted: Counter[str] = Counter()
-    database = Database(site.direct_url)
+    database = Database(database_url)
     try:
         await _count_imports(database, acknowledged, counted)
         await _count_events(database, acknowledged, counted)

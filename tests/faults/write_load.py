@@ -30,6 +30,14 @@ ALLOWED_STATUSES = {200, 201, 503}
 BOOK = xlsx()
 
 
+def event_body(id_: int, value: int) -> dict[str, Any]:
+    """What is sent to write an event with this value."""
+    return {
+        "name": {"en": f"Event {id_}"}, "disaster_start_date": "2026-07-14", "dtype": FLOOD, "visibility": 3,
+        "num_affected": value,
+    }  # fmt: skip
+
+
 class Acknowledged(msgspec.Struct):
     """What the service confirmed."""
 
@@ -52,6 +60,7 @@ class WriteLoad:
         self.statuses: Counter[str] = Counter()
         self.unexpected: list[str] = []
         self.stale_reads: list[str] = []
+        self.longest_pause = 0.0  # between two acknowledged writes of any kind
         self.longest_lag = 0.0  # of a read that did not show an acknowledged write yet
         self._max_lag = max_lag
         self._event_ids = event_ids
@@ -60,6 +69,7 @@ class WriteLoad:
         self._numbers = itertools.count()
         self._last_success = dict.fromkeys(KINDS, float("-inf"))  # when the last successful request began
         self._successes = 0
+        self._last_acknowledged = float("inf")
         self._is_stopped = False
         # A new connection for each request, so that every process gets some.
         self._client = httpx.AsyncClient(
@@ -128,11 +138,7 @@ class WriteLoad:
         if turn % 5 == 0:
             own["id"] = next(self._event_ids)
         id_, path = own["id"], f"/api/v2/event/{own['id']}/"
-        body = {
-            "name": {"en": f"Event {id_}"}, "disaster_start_date": "2026-07-14", "dtype": FLOOD, "visibility": 3,
-            "num_affected": turn,
-        }  # fmt: skip
-        await self._send_until_acknowledged("events", "PUT", path, json=body)
+        await self._send_until_acknowledged("events", "PUT", path, json=event_body(id_, turn))
         self.acknowledged.events[id_] = turn
         await self._read_back(id_, turn, time.monotonic(), is_list=turn % 2 == 1)
 
@@ -150,6 +156,8 @@ class WriteLoad:
             if response is not None and response.status_code in (200, 201):
                 self._last_success[kind] = max(self._last_success[kind], began)
                 self._successes += 1
+                self.longest_pause = max(self.longest_pause, time.monotonic() - self._last_acknowledged)
+                self._last_acknowledged = time.monotonic()
                 record: dict[str, Any] = response.json()
                 return record
             await asyncio.sleep(RETRY_SECONDS)
