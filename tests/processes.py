@@ -45,8 +45,15 @@ class ServerProcess:
     """`fieldgate serve`; stopped at the end of the block."""
 
     def __init__(
-        self, data: Path, *options: str, environment: dict[str, str] | None = None, port: int | None = None
+        self,
+        data: Path,
+        *options: str,
+        environment: dict[str, str] | None = None,
+        port: int | None = None,
+        timeout: float = TIMEOUT_SECONDS,
     ) -> None:
+        """`timeout`: seconds until it must be ready."""
+        self._timeout = timeout
         self.port = port or free_port()
         self.base_url = f"http://127.0.0.1:{self.port}"
         self.data = data
@@ -78,7 +85,7 @@ class ServerProcess:
         ]
         for reader in self._readers:
             reader.start()
-        self._ready.wait(TIMEOUT_SECONDS)
+        self._ready.wait(self._timeout)
         if "listening on" not in self.output:
             self.stop()
             pytest.fail(f"did not start:\n{self.output}\n{self.log}")

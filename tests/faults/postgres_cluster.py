@@ -106,9 +106,10 @@ class PostgresNode:
         self._process.wait(TIMEOUT_SECONDS)
         wait_for_exit(pids)
 
-    def query(self, sql: str, database: str = DATABASE_USER) -> str:
+    def query(self, sql: str, database: str = DATABASE_USER, *, timeout: float = TIMEOUT_SECONDS) -> str:
         """The output of psql, without headings."""
-        return run_program("psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-d", self.url(database), "-c", sql).strip()
+        arguments = ("-XqAt", "-v", "ON_ERROR_STOP=1", "-d", self.url(database), "-c", sql)
+        return run_program("psql", *arguments, timeout=timeout).strip()
 
     def promote(self) -> None:
         """Make a standby accept writes."""

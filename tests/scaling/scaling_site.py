@@ -23,7 +23,7 @@ import httpx
 import msgspec
 
 from benchmarks.servers import Server
-from tests.faults.postgres_cluster import PgBouncer, PostgresCluster, PostgresNode
+from tests.faults.postgres_cluster import COPY_TIMEOUT_SECONDS, PgBouncer, PostgresCluster, PostgresNode
 from tests.http.test_behind_nginx import NGINX, nginx_config
 from tests.processes import (
     FIELDGATE_COMMAND,
@@ -44,6 +44,7 @@ SETTINGS: dict[str, Any] = {
     "max_wal_size": "4GB",
 }  # one copy runs as standby
 WORLD = "world.json"
+START_TIMEOUT_SECONDS = 300  # a million events, and other services that start at the same time
 
 
 class ScalingSite:
@@ -90,7 +91,9 @@ class ScalingSite:
         self.cluster.__enter__()
         self.node.create_database(DATABASE_NAME)
         world = asyncio.run(fill(self.direct_url, self.folder / "filling", self._sizes, report))
-        self.node.query("VACUUM ANALYZE", DATABASE_NAME)
+        report("vacuum")
+        for statement in ("VACUUM ANALYZE", "CHECKPOINT"):
+            self.node.query(statement, DATABASE_NAME, timeout=COPY_TIMEOUT_SECONDS)
         if kept is not None:
             self.node.stop()
             kept.mkdir(parents=True, exist_ok=True)
@@ -190,7 +193,11 @@ class Services:
         """Start a service, and wait for its first page of events."""
         began = time.perf_counter()
         served = ServerProcess(
-            self._folder / f"service{number}", "--no-worker", environment=self._environment, port=self.ports[number]
+            self._folder / f"service{number}",
+            "--no-worker",
+            environment=self._environment,
+            port=self.ports[number],
+            timeout=START_TIMEOUT_SECONDS,
         )
         self.processes[number] = served.__enter__()
         httpx.get(f"{served.base_url}{EVENTS}", timeout=TIMEOUT_SECONDS).raise_for_status()

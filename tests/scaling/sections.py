@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -42,6 +43,8 @@ WRITTEN_EVENTS = 20
 FIRST_LOADED = 60_000_000
 LINES = 3000  # different requests
 COUNTRIES_PER_FILTER = 40
+MIN_PEAK_SECONDS = 5
+PEAK_CONNECTIONS = {"50 events, other filters": 64, "assets of a user, other pages": 32, "write an event": 64}
 LIST_LIMIT = 1000  # records of the largest page
 CUT_SECONDS = 0.1
 VISIBLE_TIMEOUT_SECONDS = 30
@@ -65,7 +68,7 @@ class Amounts(msgspec.Struct, frozen=True):
     restart_writes: int = 200  # acknowledged after a process was killed
 
 
-FEW = Amounts(seconds=1, requests=5, writes=20, shares=4, loaded=400, imports=5, restart_writes=20)
+FEW = Amounts(seconds=2, requests=5, writes=20, shares=4, loaded=400, imports=5, restart_writes=20)
 
 
 def start(site: ScalingSite, amounts: Amounts) -> Data:
@@ -196,7 +199,7 @@ def _requests(server: Server, world: World) -> dict[str, Request]:
     mine = [world.own_asset(number) for number in range(world.sizes.assets // world.sizes.users)]
     pages = [(limit, offset) for limit in range(20, 51) for offset in range(max(1, listed["count"] - limit))]
     grants = [assignment(user_name(each), wanted) for wanted in GRANTED[1:] for each in range(1, world.sizes.users)]
-    get = partial(Request, caller=user, connections=16)
+    get = partial(Request, caller=user, connections=8)
     write = partial(Request, caller=ADMIN, content_type="application/json", connections=8)
     event = FIRST_WRITTEN - 1
     return {
@@ -254,25 +257,16 @@ def _connections(site: ScalingSite, is_pooled: bool) -> Data:
 def _peak_connections(site: ScalingSite, services: Services, amounts: Amounts, is_pooled: bool) -> Data:
     """The most connections during a load of reads and writes."""
     requests = _requests(services.server, site.world)
-    chosen = [
-        requests[name] for name in ("50 events, other filters", "assets of a user, other pages", "write an event")
-    ]
-    is_over = threading.Event()
-
-    def run_loads() -> None:
-        try:
-            for request in chosen:
-                Load(replace(request, connections=64), amounts.seconds, core=0)(services.server)
-        finally:
-            is_over.set()
-
-    thread = threading.Thread(target=run_loads)
-    thread.start()
+    seconds = max(amounts.seconds, MIN_PEAK_SECONDS)
     peak = Counter[str]()
-    while not is_over.is_set():
-        peak |= Counter(_connections(site, is_pooled))
-        time.sleep(0.1)
-    thread.join()
+    with ThreadPoolExecutor(1) as thread:
+        for name, connections in PEAK_CONNECTIONS.items():
+            load = Load(replace(requests[name], connections=connections), seconds, core=0)
+            running = thread.submit(load, services.server)
+            while not running.done():
+                peak |= Counter(_connections(site, is_pooled))
+                time.sleep(0.1)
+            running.result()
     return {name: peak[name] for name in ("pgbouncer", "postgresql")}
 
 
@@ -454,13 +448,13 @@ def _cut_listeners(site: ScalingSite) -> Iterator[None]:
         while not is_over.wait(CUT_SECONDS):
             site.node.query(CUT_LISTENERS, DATABASE_NAME)
 
-    thread = threading.Thread(target=cut)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
+    with ThreadPoolExecutor(1) as thread:
+        cutting = thread.submit(cut)
+        try:
+            yield
+        finally:
+            is_over.set()
+        cutting.result()
 
 
 def _write_events_file(file: Path, server: Server, number: int, first_id: int) -> None:
