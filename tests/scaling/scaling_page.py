@@ -27,24 +27,24 @@ def render(results: dict[str, Any]) -> str:
     values = {
         **{name: f"{size:,}" for name, size in results["sizes"].items()},
         "date": results["date"], "cores": results["cores"], "gigabytes": _number(gigabytes),
-        "gigabytes_10": _number(10 * gigabytes), "processes": PROCESSES, "workers": WORKERS,
+        "gigabytes_10": _tenfold(gigabytes), "processes": PROCESSES, "workers": WORKERS,
         "processes_10": 10 * PROCESSES, "workers_10": 10 * WORKERS, "start_table": _start_table(starts),
         "request_table": _request_table(requests, rates), "idle_statements": _number(idle),
-        "idle_statements_10": _number(10 * idle), "visibility_table": _visibility_table(results["visibility"]),
+        "idle_statements_10": _tenfold(idle), "visibility_table": _visibility_table(results["visibility"]),
         "permissions_right": f"{checks - late:,}", "permission_checks": f"{checks:,}",
         "fault_table": _fault_table({"failover": failover, **results["restarts"]}),
         "redirect_seconds": _number(failover["redirect_seconds"]), "failover_seconds": _number(failover["seconds"]),
         "failover_pause": _number(failover["longest_pause"]), "rolling_seconds": _number(rolling["seconds"]),
-        "rolling_seconds_10": _number(10 * rolling["seconds"]),
+        "rolling_seconds_10": _tenfold(rolling["seconds"]),
         "write_rate_1": _number(rates["write an event"]["1"]["rate"]),
         "write_rate_4": _number(rates["write an event"][MANY]["rate"]),
-        "listen_connections": listening, "listen_connections_10": f"{10 * listening:,}",
-        "pgbouncer_connections_10": f"{10 * starts[POOLED][MANY]['peak_connections']['pgbouncer']:,}",
+        "listen_connections": listening, "listen_connections_10": _tenfold(listening),
+        "pgbouncer_connections_10": _tenfold(starts[POOLED][MANY]["peak_connections"]["pgbouncer"]),
         "page_statements": _number(requests[page]["statements"]),
-        "page_rate_10": _number(10 * rates[page][MANY]["rate"]),
-        "page_statements_10": _number(10 * rates[page][MANY]["rate"] * requests[page]["statements"]),
-        "start_4": _number(four), "start_4_10": _number(10 * four),
-        "resident": _number(resident), "resident_10": _number(10 * resident),
+        "page_rate_10": _tenfold(rates[page][MANY]["rate"]),
+        "page_statements_10": _tenfold(rates[page][MANY]["rate"] * requests[page]["statements"]),
+        "start_4": _number(four), "start_4_10": _tenfold(four),
+        "resident": _number(resident), "resident_10": _tenfold(resident),
     }  # fmt: skip
     return TEMPLATE.read_text().format_map(values)
 
@@ -109,6 +109,11 @@ def _statuses(statuses: dict[str, int]) -> str:
 def _table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def _tenfold(figure: float) -> str:
+    """An estimate: two digits of it are enough."""
+    return f"{float(f'{10 * figure:.2g}'):,.0f}" if figure >= 1 else f"{10 * figure:.2g}"
 
 
 def _number(figure: float) -> str:
