@@ -53,7 +53,9 @@ def restore(file: Path, force: bool, data: Path | None) -> None:
     from fieldgate.db.backup import BackupError
 
     settings = load_settings(data)
-    database = _require_sqlite(settings, "restore it", "pg_restore --clean --if-exists --dbname={url} {file}", file)
+    database = _require_sqlite(
+        settings, "restore it", "pg_restore --clean --if-exists --single-transaction --dbname={url} {file}", file
+    )
     try:
         result = restoring.restore(file, database, overwrite=force)
     except BackupError as error:
@@ -70,14 +72,14 @@ def restore(file: Path, force: bool, data: Path | None) -> None:
 
 def _require_sqlite(settings: Settings, action: str, postgres_command: str, file: Path) -> Path:
     """The file of the database. PostgreSQL has its own tools: the error has the command."""
-    try:
-        database = sqlite_file(settings.database)
-    except ValueError as error:
-        raise click.ClickException(f"FIELDGATE_DATABASE_URL: {error}") from None
+    database = sqlite_file(settings.database)
     if database is not None:
         return database
     address = PostgresURL.parse(settings.database).without_secrets().text
     command = postgres_command.format(file=shlex.quote(str(file)), url=shlex.quote(address))
+    if settings.database_pooler:
+        # pg_restore empties the search path of its session; Fieldgate would find no table in it.
+        command += "\nReplace host and port by those of PostgreSQL itself, not of the pooler."
     raise click.ClickException(
         f"The database is PostgreSQL. To {action}, use its own tools, which ask for the password or read it from "
         f"PGPASSWORD or ~/.pgpass:\n{command}"

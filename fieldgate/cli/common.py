@@ -64,7 +64,12 @@ def load_settings(data: Path | None) -> Settings:
         settings = Settings.from_environment(os.environ)
     except BadSetting as error:
         raise click.ClickException(str(error)) from None
-    return settings if data is None else msgspec.structs.replace(settings, data=data)
+    settings = settings if data is None else msgspec.structs.replace(settings, data=data)
+    try:
+        sqlite_file(settings.database)
+    except (ValueError, ArgumentError) as error:
+        raise click.ClickException(f"FIELDGATE_DATABASE_URL: {error}") from None
+    return settings
 
 
 @asynccontextmanager
@@ -77,7 +82,8 @@ async def open_database(
         try:
             state = await read_state(database)
             if state.status is SchemaStatus.EMPTY and not (creates and database.is_sqlite):
-                raise _missing_database(settings, f"{database.address} has no tables of Fieldgate.")
+                pooler = " If pg_restore was run through PgBouncer, restart PgBouncer." if database.is_pooled else ""
+                raise _missing_database(settings, f"{database.address} has no tables of Fieldgate.{pooler}")
             if state.status is SchemaStatus.EMPTY:
                 announce_creation(database)
             if database.is_sqlite:
@@ -118,8 +124,6 @@ def connect(
         if file is not None and not creates and not (file.is_file() and file.stat().st_size):
             raise _missing_database(settings, f"There is no database at {file.absolute()}.")
         return Database(settings.database, is_pooled=settings.database_pooler, busy_timeout_ms=busy_timeout_ms)
-    except (ValueError, ArgumentError) as error:
-        raise click.ClickException(f"FIELDGATE_DATABASE_URL: {error}") from None
     except OSError as error:
         raise click.ClickException(f"The folder {settings.data} cannot be used: {error.strerror}.") from None
 

@@ -97,3 +97,11 @@ def test_postgres_has_its_own_tools(tmp_path: Path, command: str) -> None:
     assert words[0] == {"backup": "pg_dump", "restore": "pg_restore"}[command]
     assert any(word.endswith("postgresql://amina@db.example.org:5433,b/field?sslmode=require") for word in words)
     assert PASSWORD not in unquote(done.stderr)
+
+
+def test_postgres_is_not_restored_through_a_pooler(tmp_path: Path) -> None:
+    url = "postgresql://amina@db.example.org:6432/field"
+    environment = {"FIELDGATE_DATABASE_URL": url, "FIELDGATE_DATABASE_POOLER": "true"}
+    done = run_command("restore", "copy.dump", data=tmp_path, environment=environment)
+    assert done.returncode == 1
+    assert done.stderr.endswith("\nReplace host and port by those of PostgreSQL itself, not of the pooler.\n")

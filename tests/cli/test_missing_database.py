@@ -147,9 +147,10 @@ async def test_other_schema_is_a_message(database_url: str, tmp_path: Path, argu
     assert done.stderr.count("\n") == 1
 
 
-def test_bad_url_is_a_message_without_the_password(tmp_path: Path) -> None:
+@pytest.mark.parametrize("arguments", [("user", "list"), ("serve",), ("migrate",), ("backup", "copy")], ids=" ".join)
+def test_bad_url_is_a_message_without_the_password(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     url = "postgresql://u:se/cret@h/db"
-    done = run_command("user", "list", data=tmp_path, environment={"FIELDGATE_DATABASE_URL": url})
+    done = run_command(*arguments, data=tmp_path, environment={"FIELDGATE_DATABASE_URL": url})
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("Error: FIELDGATE_DATABASE_URL: a port is not a number")
     assert "cret" not in done.stderr

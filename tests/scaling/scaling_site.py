@@ -272,8 +272,8 @@ class Proxy:
     def _write_config(self, ports: Iterable[int]) -> None:
         first, *others = ports
         config = nginx_config(self._folder, self.port, first)
-        listed = "".join(f"server 127.0.0.1:{port};\n" for port in (first, *others))
-        config = config.replace(f"server 127.0.0.1:{first};", listed)
+        further = "".join(f"server 127.0.0.1:{port} max_fails=0;\n" for port in others)
+        config = config.replace("# server 10.0.0.2:8000 max_fails=0;", further + "#")
         config = config.replace(f":{self.port} ssl", f":{self.port}")
         lines = [line for line in config.splitlines() if not line.strip().startswith("ssl_")]
         (self._folder / "nginx.conf").write_text("\n".join(lines))
