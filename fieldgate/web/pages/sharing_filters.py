@@ -89,6 +89,7 @@ def _simple_fields(filter_: Mapping[str, Any]) -> dict[str, str] | None:
         names = names["$in"]
     names = [names] if isinstance(names, str) else names
     is_simple = isinstance(names, list) and all(_is_plain_name(name) for name in names) and len(others) <= 1
+    is_simple &= bool(names) or SUBMITTED_BY not in filter_  # nobody's submissions are not everybody's
     if not is_simple or not all(_is_plain_answer(*pair) for pair in others.items()) or not filter_:
         return None
     question, answer = next(iter(others.items()), ("", ""))

@@ -120,7 +120,10 @@ def update_choices(choices: Sequence[str], ticked: Collection[str], asset_type: 
     for permission in PERMISSION_ORDER:  # from weak to strong: to untick two of many boxes leaves the others
         if permission in before and permission not in ticked:
             kept = _untick(kept, permission, asset_type)
-    return [*(each for each in kept if each not in new), *new]
+    known = rules.assignable(asset_type)
+    for permission in filter(known.__contains__, new):
+        kept = _choose(kept, permission, asset_type)
+    return [*kept, *(each for each in new if each not in known)]
 
 
 def _active(choices: Sequence[str], asset_type: str) -> list[str]:
@@ -131,6 +134,13 @@ def _active(choices: Sequence[str], asset_type: str) -> list[str]:
         for position, each in enumerate(known)
         if not any(rules.find_contradiction((each, later), asset_type) for later in known[position:])
     ]
+
+
+def _choose(choices: Sequence[str], permission: str, asset_type: str) -> list[str]:
+    """Add a choice. If it was chosen before, what it excluded then was not ticked, and does not come back with it."""
+    last = max((at for at, each in enumerate(choices) if each == permission), default=-1)
+    excluded = {each for each in choices[: last + 1] if rules.find_contradiction((each, permission), asset_type)}
+    return [*(each for each in choices if each not in excluded and each != permission), permission]
 
 
 def _untick(choices: Sequence[str], permission: str, asset_type: str) -> list[str]:

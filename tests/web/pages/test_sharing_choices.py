@@ -42,6 +42,10 @@ def click(choices: list[str], *boxes: str) -> list[str]:
         ("partial_submissions manage_asset manage_asset", SOME),
         ("view_submissions partial_submissions view_asset", set()),
         ("delete_submissions partial_submissions view_submissions", {"view_asset", "view_submissions"}),
+        (
+            "change_submissions partial_submissions view_submissions partial_submissions partial_submissions",
+            {"view_asset", "view_submissions"},
+        ),
     ],
 )  # fmt: skip
 def test_boxes_after_clicks(clicks: str, expected: set[str]) -> None:

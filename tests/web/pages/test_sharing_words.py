@@ -48,6 +48,10 @@ def test_fields_stand_for_the_same_filters(given_filters: Any) -> None:
         ({"_submitted_by": {"$in": ["omar", "lucia"]}}, {"people": "omar, lucia"}),
         ({"team": "north"}, {"question": "team", "answer": "north"}),
         ({"team": "north", "_submitted_by": "omar"}, {"people": "omar", "question": "team", "answer": "north"}),
+        (
+            {"team": "north", "_submitted_by": {"$in": []}},
+            {"query": '{"view_submissions":[{"team":"north","_submitted_by":{"$in":[]}}]}'},
+        ),
         ({"age": 5}, {"query": '{"view_submissions":[{"age":5}]}'}),
         ({}, {"query": '{"view_submissions":[{}]}'}),
     ],

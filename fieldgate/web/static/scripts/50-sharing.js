@@ -9,7 +9,9 @@
   form.onchange = ({ target }) => {
     if (!target.gives) return;
     const needs = (box) => box.gives.includes(target);
-    let own = find(choices.value).filter((box) => box !== target);
+    let own = find(choices.value);
+    const out = target.checked ? own.slice(0, own.lastIndexOf(target) + 1).filter((box) => target.takes.includes(box)) : [];
+    own = own.filter((box) => box !== target && !out.includes(box));
     const rest = active(own).filter(needs).flatMap((box) => box.gives);
     if (target.checked) own.push(target);
     else own = [...own, ...rest].filter((box) => !needs(box));
