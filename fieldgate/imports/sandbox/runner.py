@@ -32,7 +32,7 @@ from fieldgate.imports.sandbox.watchdog import Watchdog, can_watch_memory
 from fieldgate.runtime.process_limits import lower_priority
 
 QUICK_SECONDS = 1.0  # most forms take less
-GRACE_SECONDS = 10  # wall clock time in addition to the processor time, for a busy machine
+GRACE_SECONDS = 30  # wall clock time in addition to the processor time, for a busy machine
 MAX_RESULT_BYTES = 128 * 1024 * 1024  # the worker holds it in memory
 # Address space in addition to the memory, where that can be watched. A reader reserves 40 bytes for each cell of the
 # largest sheet of an xls file: 1,048,576 rows and 256 columns.
