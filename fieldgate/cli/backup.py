@@ -26,7 +26,9 @@ def backup(file: Path, force: bool, data: Path | None) -> None:
     from fieldgate.db.backup import BackupError, back_up
 
     settings = load_settings(data)
-    database = _require_sqlite(settings, "back it up", "pg_dump --format=custom --file={file} {url}", file)
+    database = _require_sqlite(
+        settings, "back it up", "(umask 077 && pg_dump --format=custom --dbname={url} --file={file})", file
+    )
     connect(settings, creates=False)  # says so if there is no database
     try:
         result = back_up(database, file, overwrite=force)

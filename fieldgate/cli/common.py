@@ -124,6 +124,8 @@ def connect(
         if file is not None and not creates and not (file.is_file() and file.stat().st_size):
             raise _missing_database(settings, f"There is no database at {file.absolute()}.")
         return Database(settings.database, is_pooled=settings.database_pooler, busy_timeout_ms=busy_timeout_ms)
+    except (ValueError, ArgumentError) as error:  # an option in the URL
+        raise click.ClickException(f"FIELDGATE_DATABASE_URL: {error}") from None
     except OSError as error:
         raise click.ClickException(f"The folder {settings.data} cannot be used: {error.strerror}.") from None
 

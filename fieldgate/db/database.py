@@ -337,9 +337,9 @@ def _driver_url(database_url: str) -> URL:
         return make_url("postgresql+asyncpg://")
     if "://" not in database_url:
         raise ValueError("sqlite:///… or postgresql://… is needed.")
+    if scheme != "sqlite":  # first: an error of make_url can have a part of the password
+        raise ValueError(f"sqlite:///… or postgresql://… is needed, not {scheme!r}.")
     url = make_url(database_url)
-    if url.get_backend_name() != "sqlite":
-        raise ValueError(f"sqlite:///… or postgresql://… is needed, not {url.get_backend_name()!r}.")
     if not url.database:
         raise ValueError("the name of a database is missing at the end of the address.")
     return url.set(drivername="sqlite+aiosqlite")

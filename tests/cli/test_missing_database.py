@@ -154,3 +154,15 @@ def test_bad_url_is_a_message_without_the_password(tmp_path: Path, arguments: tu
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("Error: FIELDGATE_DATABASE_URL: a port is not a number")
     assert "cret" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("postgre://u:a@b:secret@h/db", "sqlite:///… or postgresql://… is needed, not 'postgre'."),
+        ("sqlite:////tmp/none/x.db?timeout=abc", "could not convert string to float: 'abc'"),
+    ],
+)
+def test_bad_scheme_and_bad_option_are_messages(tmp_path: Path, url: str, message: str) -> None:
+    done = run_command("migrate", data=tmp_path, environment={"FIELDGATE_DATABASE_URL": url})
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"Error: FIELDGATE_DATABASE_URL: {message}\n")

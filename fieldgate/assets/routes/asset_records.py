@@ -214,7 +214,7 @@ class AssetReader:
         found = await self._database.read(partial(self._read, asset=asset, caller=caller))
         # About as many assignments are shown, including the owner's.
         cost = found.grants.cost + len(rules.owner_permissions(asset.asset_type))
-        return await run_by_cost(cost, _encode_detail, asset, found, caller, language)
+        return await run_by_cost(cost, _encode_detail, found, caller, language)
 
     async def deployment(self, uid: str, caller: Caller) -> Row[Any] | None:
         """The uid of the deployed version and whether it is active; None if no version was deployed."""
@@ -228,6 +228,7 @@ class AssetReader:
             raise asset_not_found()
         row = rows[0]
         return _StoredAsset(
+            grants.authorize(caller),
             grants,
             row,
             read_children(connection, caller, [row.id]) if row.asset_type == "collection" else {},
@@ -237,6 +238,7 @@ class AssetReader:
 
 
 class _StoredAsset(NamedTuple):
+    asset: AuthorizedAsset
     grants: AssetGrants
     row: Row[Any]  # with its newest version
     children: Mapping[int, int]
@@ -257,8 +259,8 @@ def _project_ownership(invite: Row[Any] | None, caller: Caller) -> ProjectOwners
     return ProjectOwnership(Link(f"{INVITES_PATH}{invite.uid}/"), invite.sender, invite.recipient, invite.status)
 
 
-def _encode_detail(asset: AuthorizedAsset, found: _StoredAsset, caller: Caller, language: Language) -> Raw:
-    grants, row = found.grants, found.row
+def _encode_detail(found: _StoredAsset, caller: Caller, language: Language) -> Raw:
+    asset, grants, row = found.asset, found.grants, found.row
     allowed = [*sorted(asset.allowed), *(["delete_asset"] if asset.may_delete else [])]
     assignable = rules.assignable(row.asset_type)
     record = AssetDetail(

@@ -84,12 +84,14 @@ def from_filters(filters: Filters) -> FilterFields:
 
 def _simple_fields(filter_: Mapping[str, Any]) -> dict[str, str] | None:
     others = {name: value for name, value in filter_.items() if name != SUBMITTED_BY}
-    names = filter_.get(SUBMITTED_BY, [])
-    if isinstance(names, Mapping) and names.keys() == {"$in"}:
-        names = names["$in"]
-    names = [names] if isinstance(names, str) else names
-    is_simple = isinstance(names, list) and all(_is_plain_name(name) for name in names) and len(others) <= 1
-    is_simple &= bool(names) or SUBMITTED_BY not in filter_  # nobody's submissions are not everybody's
+    names: Any = []
+    if SUBMITTED_BY in filter_:
+        names = filter_[SUBMITTED_BY]
+        # A list without `$in` means something else, and an empty one nobody's submissions.
+        names = [names] if isinstance(names, str) else names.get("$in") if isinstance(names, Mapping) else None
+        if not names or not isinstance(names, list) or filter_[SUBMITTED_BY] not in (names[0], {"$in": names}):
+            return None
+    is_simple = all(_is_plain_name(name) for name in names) and len(others) <= 1
     if not is_simple or not all(_is_plain_answer(*pair) for pair in others.items()) or not filter_:
         return None
     question, answer = next(iter(others.items()), ("", ""))

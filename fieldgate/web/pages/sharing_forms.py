@@ -116,11 +116,11 @@ def update_choices(choices: Sequence[str], ticked: Collection[str], asset_type: 
     """Return the choices of a person who saw the boxes of these choices, and changed them until these are ticked."""
     before = ticked_permissions(choices, asset_type)
     new = dict.fromkeys(each for each in ticked if each not in before)
-    kept = list(choices)
+    known = rules.assignable(asset_type)
+    kept = [each for each in choices if each in known]
     for permission in PERMISSION_ORDER:  # from weak to strong: to untick two of many boxes leaves the others
         if permission in before and permission not in ticked:
             kept = _untick(kept, permission, asset_type)
-    known = rules.assignable(asset_type)
     for permission in filter(known.__contains__, new):
         kept = _choose(kept, permission, asset_type)
     return [*kept, *(each for each in new if each not in known)]
