@@ -34,7 +34,7 @@ quick: $(DEV_READY)  ## lint and unit tests on SQLite, under two minutes: for ev
 	@$(MAKE) --no-print-directory lint
 	@$(BIN)/pytest --quick -q --numprocesses 2
 
-test: $(DEV_READY)  ## lint, unit, conformance, both databases, browser: about ten minutes
+test: $(DEV_READY)  ## lint, unit, conformance, both databases, browser: about twelve minutes
 	@$(NEED_CHROMIUM)
 	@scripts/need curl curl
 	@scripts/need sqlite3 sqlite3

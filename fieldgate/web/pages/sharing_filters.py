@@ -84,18 +84,23 @@ def from_filters(filters: Filters) -> FilterFields:
 
 def _simple_fields(filter_: Mapping[str, Any]) -> dict[str, str] | None:
     others = {name: value for name, value in filter_.items() if name != SUBMITTED_BY}
-    names: Any = []
-    if SUBMITTED_BY in filter_:
-        names = filter_[SUBMITTED_BY]
-        # A list without `$in` means something else, and an empty one nobody's submissions.
-        names = [names] if isinstance(names, str) else names.get("$in") if isinstance(names, Mapping) else None
-        if not names or not isinstance(names, list) or filter_[SUBMITTED_BY] not in (names[0], {"$in": names}):
-            return None
-    is_simple = all(_is_plain_name(name) for name in names) and len(others) <= 1
-    if not is_simple or not all(_is_plain_answer(*pair) for pair in others.items()) or not filter_:
+    names = _names(filter_[SUBMITTED_BY]) if SUBMITTED_BY in filter_ else []
+    if not filter_ or names is None or len(others) > 1 or not all(map(_is_plain_name, names)):
+        return None
+    if not all(_is_plain_answer(*pair) for pair in others.items()):
         return None
     question, answer = next(iter(others.items()), ("", ""))
     return {"people": ", ".join(names), "question": question, "answer": answer}
+
+
+def _names(submitted_by: Any) -> list[Any] | None:
+    """The people that a condition names. None: it means something else, such as an empty list nobody's submissions."""
+    match submitted_by:
+        case str(name):
+            return [name]
+        case {"$in": [_, *_] as names} if len(submitted_by) == 1:
+            return list(names)
+    return None
 
 
 def _is_plain_name(name: Any) -> bool:
