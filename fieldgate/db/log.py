@@ -2,7 +2,7 @@
 
     await write_log(connection, user, LogEntry(log_type=PROJECT, action="delete", object=LogObject("asset", uid, name)))
     write_log_sync(connection, user, entries)  # in functions passed to `Database.write`
-    await count_in_log(database, user, entry)  # downloads and logins: one row per minute, whose count rises
+    await count_in_log(database, user, entry)  # downloads and logins: one row per minute and origin, whose count rises
 
 Entries are never changed or deleted one by one. They have no foreign keys, and names are copied: an entry can be read
 after the user and the object are gone. When an account is deleted, `blank_names` removes the copied names of its user.
@@ -12,6 +12,7 @@ The number of entries of each type is kept in `log_counts`, so that the newest p
 a short one.
 """
 
+import hashlib
 import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,6 +38,10 @@ from fieldgate.runtime.client_networks import network_of
 ACCESS, PROJECT, USERS, EVENTS = "access", "project-history", "user-management", "event-management"
 LOG_TYPES = (ACCESS, PROJECT, USERS, EVENTS)
 PURGE_BATCH = 500  # entries deleted in one transaction
+# Addresses and credentials of one user, or of all who are not logged in, for the same action on the same object.
+MAX_ORIGINS_PER_MINUTE = 100
+_LOWEST_DIGEST = "0" * 32
+_HIGHEST_DIGEST = "f" * 32
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +88,7 @@ def write_log_sync(connection: Connection, by: Caller, entries: Iterable[LogEntr
 
 
 async def count_in_log(database: Database, by: Caller, entry: LogEntry) -> None:
-    """Add an entry, or raise the count of the one of the same minute. If that fails, the caller's work goes on."""
+    """Add an entry, or raise the count of that minute and origin. If that fails, the caller's work goes on."""
     if by.origin.method == "HEAD":  # nothing is sent
         return
     try:
@@ -96,18 +101,31 @@ async def count_in_log(database: Database, by: Caller, entry: LogEntry) -> None:
 def _count_entry(connection: Connection, by: Caller, entry: LogEntry) -> None:
     timestamp = now()
     row = _row(entry, by, Timestamp.pack(timestamp))
+    minute = f"{Timestamp.pack(timestamp) // 60_000_000:08x}"
+    group = minute + _digest(by.id, entry.action, entry.object.model_name, entry.object.uid)
     # One customer has many IPv6 addresses, and must not fill the log.
-    who = f"{network_of(by.origin.address)} {row['username']}" if by.id is None else str(by.id)
-    parts = (who, entry.action, entry.object.model_name, entry.object.uid)
-    key = " ".join((f"{timestamp:%Y-%m-%dT%H:%M}", *parts))[:300]
+    key = group + _digest(row["username"], network_of(by.origin.address), row["credential"])
     raised = log.update().where(log.c.minute_key == key).values(times=log.c.times + 1)
     if connection.execute(raised).rowcount:
         return
+    is_in_group = log.c.minute_key.between(group + _LOWEST_DIGEST, group + _HIGHEST_DIGEST)
+    origins = select(log.c.id).where(is_in_group).limit(MAX_ORIGINS_PER_MINUTE).subquery()
+    if connection.execute(select(func.count()).select_from(origins)).scalar_one() == MAX_ORIGINS_PER_MINUTE:
+        # A flood of addresses must not fill the log either: the rest are one entry.
+        key = group + _HIGHEST_DIGEST
+        row |= {"credential": "", "ip_address": "", "source": "", "request_id": ""}
+        if by.id is None:
+            row["username"] = ""
     values = row | {"made_at": timestamp, "details": dict(entry.details), "minute_key": key}
     # Another process may have added it since.
     added = upsert(connection.dialect, log, {"times": log.c.times + 1}, key=log.c.minute_key).returning(log.c.times)
     if connection.execute(added, values).scalar_one() == 1:
         _add_to_counts(connection, {entry.log_type: 1})
+
+
+def _digest(*parts: object) -> str:
+    """Hexadecimal, so that every collation of a database sorts keys in the same way."""
+    return hashlib.blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _clean(text: str, most: int) -> str:
@@ -217,8 +235,8 @@ async def blank_names(connection: AsyncConnection, user: LogUser) -> None:
     by_token = (log.c.user_id == user.id) & log.c.credential.not_in(CREDENTIAL_KINDS)
     for condition, values in (
         (by_token, {"credential": ""}),
-        (log.c.user_id == user.id, {"username": ""}),
-        (is_failed_login, {"username": "", "minute_key": None}),  # the key has the name, too
+        (log.c.user_id == user.id, {"username": "", "minute_key": None}),  # the key is made from the names
+        (is_failed_login, {"username": "", "minute_key": None}),
         (log.c.subject_id == user.id, {"subject_name": ""}),
         (is_about_user | is_about_token, {"object_name": ""}),
     ):

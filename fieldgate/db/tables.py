@@ -115,7 +115,7 @@ log = Table(
     Column("effect_count", Integer, nullable=False),  # of a change of permissions: effects in `details`
     Column("times", Integer, nullable=False),  # how often within a minute
     Column("details", JSON, nullable=False),  # after the counts: SQLite reads it to get at what is behind it
-    Column("minute_key", String(300), unique=True),  # of entries that are counted: who, what, and the minute
+    Column("minute_key", String(72), unique=True),  # of entries that are counted: minute, who, what, from where
     Index(None, "log_type", "id"),
     Index(None, "object_uid", "id"),
     Index(None, "user_id", "id"),

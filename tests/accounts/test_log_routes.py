@@ -15,8 +15,9 @@ from fieldgate.assets.tables import assets
 from fieldgate.db import now
 from fieldgate.db.log import log
 from fieldgate.imports.worker import ImportWorker
+from fieldgate.settings import LOOPBACK
 from tests.accounts.logged_world import LoggedWorld
-from tests.conftest import StartService
+from tests.conftest import PASSWORD, StartService
 
 AUDIT, ACCESS, OWN = "/api/v2/audit-logs/", "/api/v2/access-logs/", "/api/v2/access-logs/me/"
 PROJECTS = "/api/v2/project-history-logs/"
@@ -163,6 +164,25 @@ async def test_headers_cannot_forge_an_entry(logged: LoggedWorld) -> None:
         assert (metadata["ip_address"], metadata["request_id"]) == ("127.0.0.1", answer.headers["x-request-id"])
         assert len(metadata["source"]) <= 200
         assert metadata["source"].isprintable()
+
+
+async def test_a_login_from_a_second_address_in_the_same_minute_is_in_the_log(
+    start: StartService, database_url: str
+) -> None:
+    """Somebody who stole a password logs in while its user does."""
+    networks = ["192.0.2.1", "198.51.100.66", "2001:db8:0:1::7", "2001:db8:0:2::7"]
+    async with start(database_url=database_url, trusted_proxies=LOOPBACK) as service:
+        root = {"Authorization": f"Token {await service.create_token(is_superuser=True)}"}
+        username, _ = await service.create_user()
+        for address in (*networks, "2001:db8:0:1::8"):
+            headers = {"X-Forwarded-For": address, "User-Agent": f"program at {address}"}
+            body = {"username": username, "password": PASSWORD}
+            answer = await service.request("POST", "/get_auth_token", json=body, headers=headers)
+            assert answer.status_code == 200
+        logins = (await service.get(ACCESS, headers=root, params={"q": "action:auth"})).json()["results"]
+    places = {(login["metadata"]["ip_address"], login["metadata"]["source"]) for login in logins}
+    assert {(address, f"program at {address}") for address in networks} <= places
+    assert sum(login["count"] for login in logins) == 5
 
 
 async def test_names_of_settings_are_cut(logged: LoggedWorld) -> None:

@@ -102,12 +102,39 @@ async def test_one_row_per_minute_whose_count_rises(database: Database, monkeypa
     monkeypatch.setattr(log_module, "now", lambda: start)
     one_network = ("2001:db8::1", "2001:db8::2:0:0:1")
     addresses = ("10.0.0.1", "10.0.0.2", *one_network, "2001:db8:0:1::1")
-    callers = [AMINA] * 5 + [Caller(origin=Origin(address)) for address in addresses]
+    with_other_token = msgspec.structs.replace(AMINA, credential="phone")
+    elsewhere = msgspec.structs.replace(AMINA, origin=Origin("10.0.0.8"))
+    callers: list[Caller] = [*[AMINA] * 5, with_other_token, elsewhere]
+    callers += [Caller(origin=Origin(address)) for address in addresses]
     await asyncio.gather(*(count_in_log(database, caller, DOWNLOAD) for caller in callers))
     monkeypatch.setattr(log_module, "now", lambda: start + timedelta(minutes=1))
     await count_in_log(database, AMINA, DOWNLOAD)
-    assert sorted(row.times for row in await _entries(database)) == [1, 1, 1, 1, 2, 5]
-    assert await _count(database, ACCESS) == 6
+    assert sorted(row.times for row in await _entries(database)) == [1, 1, 1, 1, 1, 1, 2, 5]
+    assert await _count(database, ACCESS) == 8
+
+
+@pytest.mark.parametrize("user_id", [None, 7])
+async def test_a_flood_of_addresses_does_not_fill_the_log(
+    database: Database, monkeypatch: pytest.MonkeyPatch, user_id: int | None
+) -> None:
+    """Beyond a number of addresses per minute, the rest share an entry without address."""
+    monkeypatch.setattr(log_module, "now", lambda: Timestamp.unpack(0))
+    most = log_module.MAX_ORIGINS_PER_MINUTE
+    for number in range(most + 20):
+        name = f"user {number}" if user_id is None else "amina"
+        caller = Caller(id=user_id, username=name, credential="password", origin=Origin(f"10.0.0.{number}"))
+        await count_in_log(database, caller, DOWNLOAD)
+    *single, rest = await _entries(database)
+    assert [(row.ip_address, row.times) for row in single] == [(f"10.0.0.{number}", 1) for number in range(most)]
+    assert (rest.ip_address, rest.source, rest.credential, rest.times) == ("", "", "", 20)
+    assert rest.username == ("" if user_id is None else "amina")
+    first = Caller(id=user_id, username=single[0].username, credential="password", origin=Origin("10.0.0.0"))
+    await count_in_log(database, first, DOWNLOAD)
+    assert (await _entries(database))[0].times == 2
+    other = msgspec.structs.replace(DOWNLOAD, object=LogObject("asset", "aOther"))
+    await count_in_log(database, caller, other)
+    assert (await _entries(database))[-1].ip_address == caller.origin.address
+    assert await _count(database, ACCESS) == most + 2
 
 
 async def test_purge_deletes_what_is_old(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
