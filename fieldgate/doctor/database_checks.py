@@ -92,11 +92,14 @@ async def _check_clock(database: Database) -> AsyncIterator[Finding]:
 async def _check_imports(database: Database) -> AsyncIterator[Finding]:
     """Whether workers take imports: how long the oldest one waits."""
     is_waiting = imports.c.status == "processing"
-    is_leased = imports.c.lease_until > database.current_time()
+    is_leased = imports.c.lease.is_not(None) & (imports.c.lease_until > database.current_time())
     async with database.read_transaction() as connection:
         working = (await connection.execute(select(func.count()).where(is_waiting, is_leased))).scalar_one()
         query = select(func.count(), func.min(imports.c.created_at)).where(
-            is_waiting, imports.c.lease_until.is_(None) | (imports.c.lease_until <= database.current_time())
+            is_waiting,
+            imports.c.lease.is_(None)
+            | imports.c.lease_until.is_(None)
+            | (imports.c.lease_until <= database.current_time()),
         )
         waiting, oldest = (await connection.execute(query)).one()
     if waiting and now() - oldest > LONG_WAIT:

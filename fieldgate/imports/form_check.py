@@ -5,13 +5,14 @@ from typing import Any
 
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.db import new_uid
+from fieldgate.errors import ServiceUnavailable
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import User
 from fieldgate.imports.leases import Job
 from fieldgate.imports.messages import localize_messages
 from fieldgate.imports.results import SANDBOX_ERRORS, ResultWriter, failure_messages, fitting_excerpts
 from fieldgate.imports.sandbox import runner
-from fieldgate.imports.sandbox.request_sandbox import RequestSandbox
+from fieldgate.imports.sandbox.request_sandbox import SERVER_BUSY, TIMEOUT_RETRY_SECONDS, RequestSandbox
 from fieldgate.imports.schemas import ImportPreview
 from fieldgate.imports.upload import ImportOptions, NewImport
 from fieldgate.imports.xlsform import Form, FormRejected, Library
@@ -52,6 +53,7 @@ class FormCheck:
             uid="",
             user_id=user.id,
             attempts=1,
+            busy_tries=0,
             file_id=0,
             filename=new_import.filename,
             username=user.username,
@@ -70,4 +72,6 @@ class FormCheck:
         except runner.SandboxFailure as failure:
             level = logging.ERROR if failure.reason is runner.FailureReason.FAULT else logging.WARNING
             log.log(level, "a file could not be checked: %s %s", failure, failure.details)
+            if failure.reason is runner.FailureReason.BUSY:
+                raise ServiceUnavailable(SERVER_BUSY, TIMEOUT_RETRY_SECONDS) from None
             raise SANDBOX_ERRORS[failure.reason] from None

@@ -36,6 +36,7 @@ class Job(msgspec.Struct, frozen=True):
     uid: str
     user_id: int
     attempts: int
+    busy_tries: int
     name: str
     is_library: bool
     desired_type: str
@@ -73,7 +74,8 @@ class ImportLeases:
     async def claim(self, lease_for: timedelta, *, only_quick: bool = False) -> Job | None:
         """Lease the oldest free import of the user who used workers least, so that no user delays the others.
 
-        With `only_quick`, large files and users whose imports took long lately are left to other workers.
+        With `only_quick`, large files, files that took too long on a busy machine, and users whose imports took long
+        lately are left to other workers.
         """
         user_ids = [row.user_id for row in await self._database.all(self._users_in_turn(only_quick=only_quick))]
         if not user_ids:
@@ -174,4 +176,4 @@ class ImportLeases:
         if not only_quick:
             return IS_PROCESSING, is_free
         size = select(func.length(files.c.data)).where(files.c.id == imports.c.file_id).scalar_subquery()
-        return IS_PROCESSING, is_free, size <= MAX_QUICK_BYTES
+        return IS_PROCESSING, is_free, imports.c.busy_tries == 0, size <= MAX_QUICK_BYTES

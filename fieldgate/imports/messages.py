@@ -68,8 +68,9 @@ def _serialize_value(value: object) -> object:
 def localize_messages(language: Language, stored: dict[str, Any]) -> dict[str, Any]:
     """Return stored messages translated to this language."""
     localized = dict(stored)
-    if "error" in localized:
-        localized["error"] = _translate(language, localized["error"])
+    for key in ("error", "waiting"):
+        if key in localized:
+            localized[key] = _translate(language, localized[key])
     for key in ("problems", "warnings"):
         if key in localized:
             localized[key] = [{**issue, "message": _translate(language, issue["message"])} for issue in localized[key]]

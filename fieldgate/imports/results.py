@@ -1,6 +1,7 @@
 """The result of an import: assets, messages and final status, stored in one transaction. A dry run stores nothing."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -37,6 +38,7 @@ DESTINATION_NOT_ALLOWED = Message(
 LIBRARY_NOT_REQUESTED = Message("A library sheet cannot become a form. Send library=true to make a collection of it.")
 LIBRARY_CANNOT_REPLACE_ASSET = Message("A library sheet cannot replace an asset. Leave out the destination.")
 
+WAITING = Message("The server was too busy to read the file. It will try again by itself in a few minutes.")
 INTERNAL_ERROR = Message("Something went wrong on our side. It has been noted; please try again later.")
 
 SANDBOX_ERRORS = {
@@ -45,6 +47,13 @@ SANDBOX_ERRORS = {
         Message(
             "The file takes too long to read. Make it smaller or split it. If it is small, it may be damaged: open it,"
             " save it again and send the new file."
+        ),
+    ),
+    FailureReason.BUSY: FormRejected(
+        "server_busy",
+        Message(
+            "The server was too busy to read the file, although it tried several times. Send the file again later. If"
+            " it is small, it may be damaged: open it, save it again and send the new file."
         ),
     ),
     FailureReason.MEMORY: FormRejected(
@@ -103,6 +112,11 @@ class ResultWriter:
         await self._database.write(
             lambda connection: self._store.finish(connection, job, ERROR, messages, excerpts=excerpts)
         )
+
+    async def postpone(self, job: Job, delay: timedelta) -> None:
+        """Have the import tried again after a delay, because the machine is busy."""
+        messages = {"updated": [], "waiting": serialize_message(WAITING)}
+        await self._store.postpone(job, messages, delay)
 
     async def _write_assets(
         self, connection: AsyncConnection, job: Job, parsed: Form | Library, *, is_dry_run: bool = False

@@ -22,7 +22,8 @@ class ImportRecord(msgspec.Struct, frozen=True, kw_only=True):
         dict[str, Any],
         Meta(
             description="The result: `updated` (always present) and `created` list assets; a failed import has "
-            "`error`, `error_type` and `problems`; `warnings` is present if there are any. With the error_type "
+            "`error`, `error_type` and `problems`; an import that is tried again, because the server was busy, has "
+            "`waiting` (a sentence); `warnings` is present if there are any. With the error_type "
             "`form_exists`, `existing` lists your forms that the file may be a new version of."
         ),
     ]

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Delete, Select, bindparam, exists, func, select
@@ -74,6 +74,7 @@ class ImportStore:
             **{name: getattr(new_import, name) for name in ImportOptions.__struct_fields__},
             "messages": {"updated": []},
             "attempts": 0,
+            "busy_tries": 0,
             "retry_key": retry_key,
             "retry_digest": None if retry_key is None else new_import.digest,
         }
@@ -183,6 +184,7 @@ class ImportStore:
                 claimed_at=None,  # the time until the answer is not one of a worker
                 finished_at=None,
                 attempts=0,
+                busy_tries=0,
             )
         )
         async with self._database.transaction() as connection:
@@ -218,6 +220,25 @@ class ImportStore:
         if not done.rowcount:
             raise LostLease
         self._data_versions.bump_sync(connection, TOPIC, *topics)
+
+    async def postpone(self, job: Job, messages: dict[str, Any], delay: timedelta) -> None:
+        """Put an import back into the queue, to be claimed after a delay. This is not an attempt, and took no time."""
+        postponed = (
+            imports.update()
+            .where(imports.c.id == job.id, imports.c.lease == job.lease, imports.c.status == PROCESSING)
+            .values(
+                messages=messages,
+                claimed_at=None,
+                lease=None,
+                lease_until=self._database.current_time(delay),
+                attempts=imports.c.attempts - 1,
+                busy_tries=imports.c.busy_tries + 1,
+            )
+        )
+        async with self._database.transaction() as connection:
+            if not (await connection.execute(postponed)).rowcount:
+                raise LostLease
+            await self._data_versions.bump(connection, TOPIC)
 
     async def purge(self, before: datetime) -> int:
         """Delete imports finished before a time, and files without references. Return the number of imports."""

@@ -40,7 +40,8 @@ imports = Table(
     Column("claimed_at", Timestamp),
     Column("lease", String(32)),
     Column("lease_until", Timestamp),
-    Column("attempts", Integer, nullable=False),
+    Column("attempts", Integer, nullable=False),  # that may have ended the worker
+    Column("busy_tries", Integer, nullable=False),  # ended by the clock, not by the file
     # The Idempotency-Key of the request, and a digest of what was sent with it.
     Column("retry_key", String(255)),
     Column("retry_digest", LargeBinary(32)),

@@ -7,6 +7,8 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 
+import msgspec
+
 from fieldgate.assets.sharing.ownership_invites import expire_invites
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
@@ -30,6 +32,9 @@ CLAIM_INTERVAL_SECONDS = 1.0  # between attempts to claim without new imports: l
 PURGE_INTERVAL_SECONDS = 60 * 60
 RETRY_DELAY_SECONDS = 2.0  # after the database could not be reached
 MAX_STARTS = 5  # of a sandbox process, before the import is left to the next attempt
+MAX_BUSY_TRIES = 10  # that end by the clock, in about an hour and a half: the file may be the reason
+BUSY_DELAY = timedelta(seconds=30)  # after the first of them, then twice as long each time
+MAX_BUSY_DELAY = timedelta(minutes=15)
 START_DELAY_SECONDS = 1.0  # between starts of a sandbox process that fail
 
 TOO_MANY_ATTEMPTS = PluralMessage(
@@ -147,6 +152,10 @@ class ImportWorker:
         except runner.SandboxFailure as failure:
             level = logging.ERROR if failure.reason is runner.FailureReason.FAULT else logging.WARNING
             log.log(level, "the file of import %s could not be parsed: %s %s", job.uid, failure, failure.details)
+            if failure.reason is runner.FailureReason.BUSY and job.busy_tries + 1 < MAX_BUSY_TRIES:
+                delay = min(BUSY_DELAY * 2**job.busy_tries, MAX_BUSY_DELAY)
+                await self._write_with_retries(job, partial(self._results.postpone, job, delay))
+                return
             await self._write_with_retries(job, partial(self._results.fail, job, SANDBOX_ERRORS[failure.reason]))
         else:
             await self._write_with_retries(job, partial(self._results.complete, job, parsed))
@@ -156,13 +165,16 @@ class ImportWorker:
             await renewing
 
     async def _parse(self, job: Job) -> Form | Library:
-        """Parse the file in the sandbox. If no process can be started, nothing is wrong with the file: try again."""
+        """Parse the file in the sandbox. If no process can be started, nothing is wrong with the file: try again.
+
+        Each try on a busy machine has more time by the clock than the one before.
+        """
+        grace_seconds = self._limits.grace_seconds * (job.busy_tries + 1)
+        limits = msgspec.structs.replace(self._limits, grace_seconds=grace_seconds)
         starts = 1
         while True:
             try:
-                return await asyncio.to_thread(
-                    runner.parse_in_sandbox, job.data, job.title, self._limits, job.asset_uid
-                )
+                return await asyncio.to_thread(runner.parse_in_sandbox, job.data, job.title, limits, job.asset_uid)
             except runner.SandboxNotStarted as error:
                 if starts == MAX_STARTS or self._stopping.is_set():
                     raise

@@ -16,16 +16,16 @@ async def problems(database: Database) -> list[str]:
     return [f"{each.level}: {each.message} {each.advice}" for each in found if each.level != Level.OK]
 
 
-async def add_import(database: Database, minutes_ago: int, lease_until: str = "NULL") -> None:
+async def add_import(database: Database, minutes_ago: int, lease_until: str = "NULL", lease: str = "NULL") -> None:
     created = Timestamp.pack(now() - timedelta(minutes=minutes_ago))
     async with database.transaction() as connection:
         await connection.execute(text("INSERT INTO files (id, name, data) VALUES (1, 'a', '')"))
         await connection.execute(
             text(
                 "INSERT INTO imports (uid, user_id, status, filename, file_id, name, is_library, asks_if_exists, "
-                "desired_type, messages, created_at, attempts, lease_until) "
+                "desired_type, messages, created_at, attempts, busy_tries, lease, lease_until) "
                 "VALUES ('a', -1, 'processing', 'a', 1, '', false, false, '', "
-                f"'{{}}', {created}, 0, {lease_until})"
+                f"'{{}}', {created}, 0, 0, {lease}, {lease_until})"
             )
         )
 
@@ -69,7 +69,7 @@ async def test_import_that_waits(database: Database) -> None:
 
 
 async def test_import_that_is_read(database: Database) -> None:
-    await add_import(database, 30, str(Timestamp.pack(now() + timedelta(hours=1))))
+    await add_import(database, 30, str(Timestamp.pack(now() + timedelta(hours=1))), "'a'")
     assert await problems(database) == []
 
 

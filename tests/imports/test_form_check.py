@@ -22,7 +22,7 @@ from tests.conftest import Service, StartService
 from tests.imports.conftest import OpenHarness
 from tests.imports.fake_host import ok_response, serve_fake_host
 from tests.imports.hostile import external_entity, whitespace_bomb
-from tests.imports.test_worker import LIBRARY, ImportHarness
+from tests.imports.test_worker import LIBRARY, ImportHarness, busy_machine
 from tests.imports.workbooks import SURVEY, Rows, xlsx
 from tests.imports.xlsform.test_excerpt_builder import HOUSEHOLD
 
@@ -238,3 +238,20 @@ async def test_flood_of_one_caller(harness: ImportHarness) -> None:
 async def test_options_say_that_a_dry_run_is_possible(service: Service) -> None:
     assert (await service.request("OPTIONS", PATH)).json()["dry_run"] == ["POST"]
     assert "dry_run" not in (await service.request("OPTIONS", "/api/v2/permissions/")).json()
+
+
+async def test_requests_are_asked_to_come_back_after_a_busy_time(harness: ImportHarness) -> None:
+    """The clock says nothing about the form: nothing is refused, and nothing is stored."""
+    refused = await harness.import_workbook(xlsx(**HOUSEHOLD))
+    content = {"content": {"survey": [{"type": "text", "name": "a", "label": "A"}]}}
+    before = await stored(harness.service)
+    with busy_machine():
+        responses = [
+            await check(harness, xlsx()),
+            await harness.service.client.post("/api/v2/assets/", headers=harness.headers, json=content),
+            await harness.service.get(f"{refused['url']}annotated.xlsx", headers=harness.headers),
+        ]
+    for response in responses:
+        assert (response.status_code, response.headers["Retry-After"]) == (503, "60")
+        assert "busy" in response.json()["detail"]
+    assert await stored(harness.service) == before

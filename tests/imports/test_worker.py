@@ -9,6 +9,7 @@ from html import unescape
 from typing import Any
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 from sqlalchemy import event, select
 from sqlalchemy.engine import Engine
@@ -416,6 +417,73 @@ async def test_sandbox_failures_are_explained(
     messages = (await harness.import_workbook(xlsx()))["messages"]
     assert messages["error_type"] == error_type
     assert messages["error"].endswith(".")
+
+
+@contextmanager
+def busy_machine() -> Iterator[None]:
+    """The sandbox process is stopped before it reads the file. Only a second of time by the clock is left to it."""
+    limits = msgspec.structs.replace(LIMITS, grace_seconds=0)
+
+    def stop(*_: Any) -> Any:
+        return runner.run_in_process(failing_readers.get_no_processor_time, (b"",), limits)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "parse_in_sandbox", stop)
+        patch.setattr(runner, "parse_content_in_sandbox", stop)
+        patch.setattr(runner, "annotate_in_sandbox", stop)
+        yield
+
+
+async def _end_delays(database: Database) -> None:
+    async with database.transaction() as connection:
+        await connection.execute(imports.update().values(lease_until=database.current_time(timedelta(seconds=-1))))
+
+
+async def test_import_is_tried_again_after_a_busy_time(harness: ImportHarness) -> None:
+    url = await harness.send(xlsx())
+    later = await harness.send(xlsx(), filename="later.xlsx")
+    with busy_machine():
+        assert await harness.worker.process_one()
+    record = await harness.get(url)
+    assert (record["status"], set(record["messages"])) == ("processing", {"updated", "waiting"})
+    french = await harness.get(url, **{"Accept-Language": "fr"})
+    assert french["messages"]["waiting"] != record["messages"]["waiting"]
+    page = await harness.service.get(f"{url}?format=api", headers=harness.headers)
+    assert record["messages"]["waiting"] in unescape(page.text)
+    assert await harness.worker.process_one()
+    assert (await harness.get(later))["status"] == "complete", "the next import does not wait"
+    assert not await harness.worker.process_one(), "the first one does"
+    await _end_delays(harness.service.database)
+    assert await harness.worker.process_one()
+    record = await harness.get(url)
+    assert (record["status"], set(record["messages"])) == ("complete", {"updated", "created"})
+
+
+async def test_busy_times_are_no_attempts(harness: ImportHarness) -> None:
+    """Attempts end the worker, maybe. A machine that is busy longer than that is no reason to give up."""
+    url = await harness.send(xlsx())
+    with busy_machine():
+        for _ in range(MAX_ATTEMPTS + 1):
+            assert await harness.worker.process_one()
+            await _end_delays(harness.service.database)
+    assert await harness.worker.process_one()
+    assert (await harness.get(url))["status"] == "complete"
+
+
+async def test_import_that_never_gets_processor_time_ends(
+    harness: ImportHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file may be the reason why it waits."""
+    monkeypatch.setattr("fieldgate.imports.worker.MAX_BUSY_TRIES", 2)
+    url = await harness.send(xlsx())
+    with busy_machine():
+        assert await harness.worker.process_one()
+        await _end_delays(harness.service.database)
+        assert (await harness.get(url))["status"] == "processing"
+        assert await harness.worker.process_one()
+    record = await harness.get(url)
+    assert (record["status"], record["messages"]["error_type"]) == ("error", "server_busy")
+    assert "waiting" not in record["messages"]
 
 
 async def test_import_outlives_its_fork_servers(harness: ImportHarness) -> None:

@@ -23,6 +23,7 @@ LARGE_BYTES = 512 * 1024  # of content that takes several seconds to check
 MAX_WAITING_PER_USER = 3  # they hold their bodies in memory
 
 STOPPING = Message("The service is being restarted. Nothing was stored; please try again in a few seconds.")
+SERVER_BUSY = Message("The server is too busy to read the form. Nothing was stored; please try again in a minute.")
 TOO_BUSY = Message("Too many forms are being checked. Nothing was stored; please try again in a few seconds.")
 
 log = logging.getLogger(__name__)
@@ -96,6 +97,8 @@ def problem_of(failure: SandboxFailure, what: str, too_slow: Message) -> Problem
     """Log that something could not be done, and return the response; None if the form itself is the reason."""
     level = logging.ERROR if failure.reason is FailureReason.FAULT else logging.WARNING
     log.log(level, "%s: %s %s", what, failure, failure.details)
+    if failure.reason is FailureReason.BUSY:
+        return ServiceUnavailable(SERVER_BUSY, TIMEOUT_RETRY_SECONDS)
     if failure.reason is FailureReason.TIME:
         return ServiceUnavailable(too_slow, TIMEOUT_RETRY_SECONDS)
     return Problem() if failure.reason is FailureReason.FAULT else None

@@ -32,7 +32,7 @@ from fieldgate.imports.sandbox.watchdog import Watchdog, can_watch_memory
 from fieldgate.runtime.process_limits import lower_priority
 
 QUICK_SECONDS = 1.0  # most forms take less
-GRACE_SECONDS = 30  # wall clock time in addition to the processor time, for a busy machine
+GRACE_SECONDS = 30  # by the clock, in addition to the processor time, for a busy machine
 MAX_RESULT_BYTES = 128 * 1024 * 1024  # the worker holds it in memory
 # Address space in addition to the memory, where that can be watched. A reader reserves 40 bytes for each cell of the
 # largest sheet of an xls file: 1,048,576 rows and 256 columns.
@@ -61,16 +61,20 @@ OnStart = Callable[[ForkServerProcess], None]
 class SandboxLimits(msgspec.Struct, frozen=True):
     memory_bytes: int
     cpu_seconds: int
+    grace_seconds: int = GRACE_SECONDS
 
 
 class SandboxFailure(Exception):
     """The process ended without a result. `details` are for the log; `aborted` if native code ended it."""
 
-    def __init__(self, reason: FailureReason, details: str = "", *, aborted: bool = False) -> None:
+    def __init__(
+        self, reason: FailureReason, details: str = "", *, aborted: bool = False, cpu_seconds: float = 0.0
+    ) -> None:
         super().__init__(reason.value)
         self.reason = reason
         self.details = details
         self.aborted = aborted
+        self.cpu_seconds = cpu_seconds  # that the process used
 
 
 class SandboxNotStarted(OSError):
@@ -157,11 +161,10 @@ def _run_with_both_readers(
 
     An exception of the first reader lets the process try the second. An abort needs another process.
     """
-    started = time.monotonic()
     try:
         return run_in_process(read, arguments, limits, on_start)
     except SandboxFailure as failure:
-        seconds_left = limits.cpu_seconds - math.ceil(time.monotonic() - started)
+        seconds_left = limits.cpu_seconds - math.ceil(failure.cpu_seconds)
         if not failure.aborted or seconds_left < 1 or not xlsform.has_second_reader(arguments[0]):
             raise
     remaining = msgspec.structs.replace(limits, cpu_seconds=seconds_left)
@@ -190,7 +193,8 @@ def _receive_result(
     if on_start is not None:
         on_start(process)
     # The process may send half a result and hang. The end of the process ends recv_bytes.
-    seconds = limits.cpu_seconds + GRACE_SECONDS
+    seconds = limits.cpu_seconds + limits.grace_seconds
+    started = time.monotonic()
     watchdog = Watchdog(process.pid or 0, process.kill, limits.memory_bytes, seconds)
     try:
         with watchdog:
@@ -203,7 +207,8 @@ def _receive_result(
                 details, reason = str(error), FailureReason.CRASH
         if killed_for := watchdog.killed_for:
             raise SandboxFailure(killed_for, details)
-        raise SandboxFailure(reason, details, aborted=process.exitcode in ABORT_CODES)
+        used = time.monotonic() - started if watchdog.cpu_seconds is None else watchdog.cpu_seconds
+        raise SandboxFailure(reason, details, aborted=process.exitcode in ABORT_CODES, cpu_seconds=used)
     finally:
         process.kill()
         process.join()

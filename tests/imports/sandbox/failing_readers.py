@@ -3,9 +3,11 @@
 import mmap
 import os
 import resource
+import select
 import signal
 import struct
 import sys
+import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,26 @@ def wait_for_low_priority(_: bytes) -> Form:
 def loop_forever(_: bytes) -> None:
     while True:
         pass
+
+
+def get_no_processor_time(_: bytes) -> None:
+    """Stop, as if the machine were busy with other work."""
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def work_and_abort(_: bytes) -> None:
+    """Work for more than half of the processor time of the test, and abort."""
+    while time.process_time() < 1.2:
+        pass
+    os.abort()
+
+
+def wait_and_abort(data: bytes, name: str, use_first_reader: bool = True) -> Any:
+    """Wait for longer than the processor time of the test, and abort. The second reader parses the file."""
+    if use_first_reader:
+        select.select([], [], [], 3.5)
+        os.abort()
+    return parse_workbook(data, name, use_first_reader=False)
 
 
 def crash(_: bytes) -> None:

@@ -21,6 +21,7 @@ from tests.imports.xlsform.workbooks import Rows, xls
 
 MEBIBYTE = 1024 * 1024
 LIMITS = runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=1)
+LITTLE_TIME = runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=1, grace_seconds=0)
 LITTLE_MEMORY = runner.SandboxLimits(memory_bytes=128 * MEBIBYTE, cpu_seconds=20)
 CSV = b"type,name,label\ntext,a,A\n"
 
@@ -76,11 +77,26 @@ def test_xls_that_claims_many_rows(rows: int) -> None:
     assert form.summary["labels"] == ["Âge", "A"]
 
 
+def test_time_by_the_clock_is_not_processor_time() -> None:
+    with pytest.raises(runner.SandboxFailure, match=r"^busy$"):
+        runner.run_in_process(failing_readers.get_no_processor_time, (b"",), LITTLE_TIME)
+
+
+@needs_proc
+def test_second_process_has_the_processor_time_that_is_left() -> None:
+    """The first one waits for longer than its processor time, by the clock, and is then ended by its file."""
+    survey: Rows = [["type", "name", "label"], ["text", "a", "A"]]
+    book = xls({"survey": survey}, extent=(2**24, 256))
+    limits = runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=3)
+    form = runner._run_with_both_readers(failing_readers.wait_and_abort, (book, "old"), limits)
+    assert isinstance(form, Form)
+
+
 def test_second_process_has_the_time_that_is_left() -> None:
-    """The first reader is ended by its file. Then there is less than a second left for the second."""
-    limits = runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=1)
+    """The first reader works and aborts. Then there is less than a second left for the second."""
+    limits = runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=2)
     with pytest.raises(runner.SandboxFailure, match="memory") as failure:
-        runner.parse_in_sandbox(xls({"survey": [["type"]]}, extent=(2**24, 256)), "old", limits)
+        runner._run_with_both_readers(failing_readers.work_and_abort, (xls({"survey": [["type"]]}),), limits)
     assert failure.value.aborted
 
 
@@ -109,14 +125,13 @@ FORGED = {
         (failing_readers.send_bytes, msgspec.msgpack.encode(FORGED), "crash"),
         (failing_readers.send_bytes, msgspec.msgpack.encode({}), "fault"),
         (failing_readers.send_endless, b"", "crash"),
-        (failing_readers.send_half_and_hang, b"", "time"),
-        (failing_readers.close_and_hang, b"", "time"),
+        (failing_readers.send_half_and_hang, b"", "busy"),
+        (failing_readers.close_and_hang, b"", "busy"),
     ],
 )
-def test_invalid_result_is_a_failure(monkeypatch: pytest.MonkeyPatch, parse: Any, argument: bytes, reason: str) -> None:
-    monkeypatch.setattr(runner, "GRACE_SECONDS", 1)
+def test_invalid_result_is_a_failure(parse: Any, argument: bytes, reason: str) -> None:
     with pytest.raises(runner.SandboxFailure, match=f"^{reason}$"):
-        runner.run_in_process(parse, (argument,), LIMITS)
+        runner.run_in_process(parse, (argument,), LITTLE_TIME)
 
 
 def test_result_is_not_unpickled(tmp_path: Path) -> None:
