@@ -46,6 +46,9 @@ class TokenLimits(msgspec.Struct, frozen=True):
     def allows(self, scope: Scope) -> bool:
         return scope is Scope.NONE or not self.scopes.isdisjoint((scope.value, Scope.ALL.value))
 
+    def includes_asset(self, uid: str) -> bool:
+        return self.assets is None or uid in self.assets
+
 
 NO_LIMITS = TokenLimits()
 
@@ -92,6 +95,11 @@ class Caller(msgspec.Struct, frozen=True):
     @property
     def is_anonymous(self) -> bool:
         return self.id is None
+
+    @property
+    def sees_everything(self) -> bool:
+        """Whether the caller sees what only superusers see. With a token for some assets, that is nothing else."""
+        return self.is_superuser and self.limits.assets is None
 
     @property
     def csrf_secret(self) -> bytes:

@@ -82,11 +82,11 @@ async def user_detail(
     username: str, user: User, accounts: AccountStore, collections: PublicCollections, quota: StorageQuota
 ) -> UserRecord | FullUserRecord:
     row = await accounts.find_any(username)
-    is_visible = row is not None and (row.disabled_at is None or user.is_superuser)
+    is_visible = row is not None and (row.disabled_at is None or user.sees_everything)
     if row is None or not is_visible:
         raise NotFound(Message("There is no user {name}.", name=username[:150]))
     count = await collections.count_of(row.id)
-    if user.is_superuser and row.id != PUBLIC_USER_ID:
+    if user.sees_everything and row.id != PUBLIC_USER_ID:
         return msgspec.structs.replace(full_user_record(row, count), stored_bytes=await quota.used_by(row.id))
     return UserRecord(
         url=Link(user_path(row.username)),

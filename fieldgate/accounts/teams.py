@@ -94,7 +94,7 @@ class TeamStore:
         if not team_ids or caller.id is None:
             return {}
         rows = await self._names.all(
-            team_ids=list(team_ids), user_id=caller.id, is_superuser=1 if caller.is_superuser else 0
+            team_ids=list(team_ids), user_id=caller.id, is_superuser=1 if caller.sees_everything else 0
         )
         return {team_id: TeamName(uid, name) for team_id, uid, name in rows}
 
@@ -105,7 +105,7 @@ class TeamStore:
 
     async def known_ids(self, caller: Caller, team_ids: Collection[int]) -> Collection[int]:
         """Return those of some teams that a caller may know. They may be deleted: superusers may know all."""
-        return team_ids if caller.is_superuser else await self.names(caller, team_ids)
+        return team_ids if caller.sees_everything else await self.names(caller, team_ids)
 
     async def members(self, caller: User, uid: str, page: PageRequest) -> RowPage:
         """Return the members of a team by username, with their roles."""

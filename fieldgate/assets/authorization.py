@@ -319,8 +319,7 @@ def check_token(caller: Caller, uids: Iterable[str]) -> None:
 def authorize_scope(asset_id: int, uid: str, caller: Caller, scope: AssignmentScope) -> AuthorizedAsset:
     """Return an asset with what a caller may do with it. Raise `NotFound` if the caller cannot view it."""
     allowed = allowed_permissions(caller, scope)
-    limited_to = caller.limits.assets
-    if "view_asset" not in allowed or (limited_to is not None and uid not in limited_to):
+    if "view_asset" not in allowed or not caller.limits.includes_asset(uid):
         raise asset_not_found()
     return AuthorizedAsset(
         id=asset_id,

@@ -76,6 +76,8 @@ class SearchCompiler:
         conditions: list[Any] = [collections.c.id == assets.c.parent_id]
         if uid is not None:
             conditions.append(collections.c.uid == uid)
+        if self._caller.limits.assets is not None:
+            conditions.append(collections.c.uid.in_(sorted(self._caller.limits.assets)))
         if not self._caller.is_superuser:
             conditions.append(collection_is_visible(collections, effective_user_id(self._caller)))
         return exists(select(collections.c.id).where(*conditions).correlate_except(collections))

@@ -357,6 +357,8 @@ def _lock_ids(connection: Connection, database: Database, ids: set[int]) -> None
 
 def only_listed(query: Select[Any], caller: Caller) -> Select[Any]:
     """Limit a query to assets that are in the lists of a caller. Superusers see all assets in a collection."""
+    if caller.limits.assets is not None:
+        query = query.where(assets.c.uid.in_(sorted(caller.limits.assets)))
     if caller.is_superuser:
         return query
     user_ids = {effective_user_id(caller), PUBLIC_USER_ID}

@@ -61,6 +61,7 @@ class Trash:
     async def preview(self, user: User, asset: AuthorizedAsset) -> tuple[int, Sequence[Row[Any]]]:
         """Return how many assets `delete` would delete, and those that it would keep: uid, name and username."""
         async with self._database.read_transaction() as connection:
+            await _check_inside(connection, user, asset.id)
             gone = await connection.execute(select(assets.c.id).where(_is_deleted(_has_uid([asset.uid]))))
             return len(gone.all()), (await connection.execute(_select_kept(user, asset.id))).all()
 
@@ -76,7 +77,7 @@ class Trash:
             if asset is None:
                 raise asset_not_found()
             (await authorize_row(connection, asset, user)).require_delete()
-            check_token(user, (row.uid for row in rows))
+            await _check_inside(connection, user, asset.id)
             kept = [row.uid for row in await connection.execute(_select_kept(user, asset.id))]
             await self._delete(connection, user, rows)
             return kept
@@ -252,6 +253,13 @@ def _check_all_own(user: User, uids: Collection[str] | None, rows: Sequence[Row[
     missing = set(uids or ()) - {row.uid for row in rows}
     if missing or not all(_may_restore(user, row) for row in rows):
         raise Forbidden(_NOT_ALL_OWN)
+
+
+async def _check_inside(connection: AsyncConnection, user: User, collection_id: int) -> None:
+    """Refuse a token that is not for all assets in a collection: they leave it, or go with it."""
+    if user.limits.assets is not None:
+        inside = select(assets.c.uid).where(assets.c.parent_id == collection_id, is_live())
+        check_token(user, (await connection.execute(inside)).scalars())
 
 
 def _select_kept(user: User, collection_id: int) -> Select[Any]:

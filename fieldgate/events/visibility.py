@@ -65,7 +65,7 @@ def viewer_scope(caller: Caller, reference_data: ReferenceData) -> ViewerScope:
     """What a caller may see, by login, country membership and role."""
     if caller.is_anonymous:
         return PUBLIC_SCOPE
-    if caller.is_superuser or caller.is_ifrc:
+    if caller.sees_everything or caller.is_ifrc:
         return FULL_SCOPE
     found = (reference_data.country_by_iso3(iso3) for iso3 in caller.countries)
     levels: frozenset[int] = frozenset({Visibility.PUBLIC, Visibility.MOVEMENT})
@@ -76,6 +76,6 @@ def audience_key(caller: Caller) -> str:
     """Cache key: equal for callers who see the same events."""
     if caller.is_anonymous:
         return ""
-    if caller.is_superuser or caller.is_ifrc:
+    if caller.sees_everything or caller.is_ifrc:
         return "all"
     return "member " + " ".join(sorted(caller.countries))

@@ -544,8 +544,8 @@ def _check_limits(operation: Operation, request: Request) -> None:
     if limits.assets is None or route.scope is Scope.NONE:
         return
     if route.asset_limit is AssetLimit.REFUSED:
-        raise Forbidden(Message("This token is limited to some assets, and this is about others, too."))
-    if route.asset_limit is AssetLimit.PATH and request.path_values["uid"] not in limits.assets:
+        raise Forbidden(Message("This token is limited to some assets, and this is not only about these."))
+    if route.asset_limit is AssetLimit.PATH and not limits.includes_asset(request.path_values["uid"]):
         raise NotFound(Message("This token is not for this asset."))
 
 

@@ -121,7 +121,7 @@ async def readyz(context: HandlerContext, settings: Settings, readiness: Readine
 
 def _health(status: str, context: HandlerContext, settings: Settings) -> Health:
     """Who looks for a version with a known weakness does not learn it here."""
-    is_told = context.caller.is_superuser or _comes_from(LOOPBACK, context, settings)
+    is_told = context.caller.sees_everything or _comes_from(LOOPBACK, context, settings)
     return Health(status, __version__ if is_told else "")
 
 

@@ -65,7 +65,7 @@ class AssetLimit(Enum):
     """How an operation treats a token that is limited to some assets."""
 
     REFUSED = "refused"
-    FREE = "free"  # it is not about assets
+    FREE = "free"  # it is not about assets; only for reading
     PATH = "path"  # the path has the uid of the asset
     HANDLER = "handler"  # the handler leaves out other assets
 
@@ -343,7 +343,7 @@ def _make_operation(method: str, path: str, kind: ResponseKind, handler: Handler
             path=path,
             requires_login=User in parameters.values(),
             scope=_scope(method, path, options),
-            asset_limit=_asset_limit(path, options),
+            asset_limit=_asset_limit(method, path, options),
         ),
         body=part(RequestBody, kind=body_kind, type=body_type if is_declared else options["body_schema"]),
         response=part(
@@ -372,8 +372,10 @@ def _scope(method: str, path: str, options: Options) -> Scope:
     return scope
 
 
-def _asset_limit(path: str, options: Options) -> AssetLimit:
+def _asset_limit(method: str, path: str, options: Options) -> AssetLimit:
     limit = options.get("asset_limit", AssetLimit.REFUSED)
+    if limit is AssetLimit.FREE and options.get("writes", method != "GET"):
+        return AssetLimit.REFUSED
     return AssetLimit.REFUSED if limit is AssetLimit.PATH and "{uid}" not in path else limit
 
 

@@ -142,8 +142,7 @@ async def import_creation(
 )
 async def import_detail(uid: str, caller: Caller, language: Language, store: ImportStore) -> ImportRecord:
     row = None if caller.id is None else await store.get_for_user(caller.id, uid)
-    limited_to = caller.limits.assets
-    if row is None or (limited_to is not None and row.destination_uid not in limited_to):
+    if row is None or not caller.limits.includes_asset(row.destination_uid or ""):
         raise import_not_found(uid)
     return import_record(row, language)
 

@@ -9,12 +9,15 @@ import pytest
 
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.app import operations
+from fieldgate.events.model import Visibility
+from fieldgate.events.store import EventStore
 from fieldgate.http.operations import AssetLimit, Operation, Routes
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Scope, TokenLimits
-from tests.access.matrix import PRIVATE, PUBLIC, MatrixContext, calls_of
+from tests.access.matrix import IN_COLLECTION, PRIVATE, PUBLIC, MatrixContext, calls_of
 from tests.access.test_log_of_writes import CALLERS, OTHER_CALLS
 from tests.conftest import PASSWORD, StartService
+from tests.events.event_service import make_event
 from tests.imports.workbooks import xlsx
 
 SCOPES = frozenset(each.value for each in Scope if each not in (Scope.NONE, Scope.ALL))
@@ -193,6 +196,108 @@ async def test_a_token_for_a_collection_shares_no_other_assets(context: MatrixCo
         assert refused.json()["detail"] == "This token is not for all forms in the collection."
     both = await limited(context, "owner", assets=frozenset({collection, form}))
     assert (await context.service.request("POST", sharing, json=writes[0][2], headers=both)).status_code == 201
+
+
+async def test_a_superusers_limited_token_writes_nothing_else(context: MatrixContext) -> None:
+    """Events, users and the account are not about its assets either."""
+    user = context.callers["superuser"]
+    own = await context.create_asset(PRIVATE)
+    headers = await limited(context, "superuser", assets=frozenset({own.uid}))
+    tried = set()
+    for operation in (each for each in NEEDS_SCOPE if each.writes):
+        calls = [*calls_of(operation.name).values(), OTHER_CALLS.get(operation.name)]
+        for call in filter(None, calls):
+            context.callers["superuser"] = msgspec.structs.replace(user, headers=headers)
+            try:
+                answer = await call(context, "superuser")
+            finally:
+                context.callers["superuser"] = user
+            if answer.request.headers.get("Authorization") == headers["Authorization"]:
+                tried.add(operation.name)
+                assert answer.status_code in (403, 404), (operation.name, answer.text)
+    assert {"event_replacement", "event_deletion", "user_change", "asset_creation", "asset_change"} <= tried
+    assert (await context.request("superuser", "GET", "/api/v2/event/1/")).status_code == 200
+
+
+async def test_a_superusers_limited_token_reads_what_others_read(context: MatrixContext) -> None:
+    own, service = context.shared_asset(PRIVATE), context.service
+    hidden = make_event(2, visibility=Visibility.SECRETARIAT)
+    await EventStore(service.database, service.data_versions).upsert([hidden])
+    headers = await limited(context, "superuser", assets=frozenset({own.uid}))
+    everything, disabled = context.callers["superuser"].headers, context.callers["disabled"].username
+    for path in ("/api/v2/event/2/", f"/api/v2/users/{disabled}/"):
+        assert (await service.get(path, headers=everything)).status_code == 200
+        assert (await service.get(path, headers=headers)).status_code == 404
+    listed = (await service.get("/api/v2/event/", headers=headers)).json()["results"]
+    assert [event["id"] for event in listed] == [1]
+    path = f"/api/v2/users/{context.owner.username}/"
+    full = (await service.get(path, headers=everything)).json()
+    seen = (await service.get(path, headers=headers)).json()
+    assert seen == (await service.get(path, headers=context.callers["viewer"].headers)).json()
+    assert len(seen) < len(full)
+    await context.request("owner", "PATCH", own.path, json={"name": "Household survey"})
+    for name in ("permission-assignments/", "permission-assignments/history/"):
+        seen = (await service.get(own.path + name, headers=headers)).json()
+        assert seen == (await context.request("owner", "GET", own.path + name)).json()
+    origins = (await service.get(f"{own.path}history/", headers=headers)).json()["results"]
+    assert origins
+    assert {entry["metadata"]["ip_address"] for entry in origins} == {None}
+    team = context.callers["team"]
+    review = await service.get("/api/v2/permission-assignments/?limit=500", headers=headers)
+    assert disabled not in review.text
+    assert team.username not in review.text
+    question = {"user": context.callers["superuser"].username, "permission": "view_asset"}
+    explained = await service.get(f"{own.path}permission-assignments/explain/", params=question, headers=headers)
+    assert explained.json()["allowed"] is True
+
+
+async def test_a_limited_token_does_not_name_the_collection_around_its_form(context: MatrixContext) -> None:
+    inside, service = context.shared_asset(IN_COLLECTION), context.service
+    assert inside.parent is not None
+    other = await context.world.create_asset(context.owner, "survey", inside.parent)
+    cloned = f"{inside.path}permission-assignments/clone/"
+    assert (await context.request("owner", "PATCH", cloned, json={"clone_from": other.uid})).is_success
+    for caller in ("owner", "superuser", "viewer"):
+        form = await limited(context, caller, assets=frozenset({inside.uid}))
+        both = await limited(context, caller, assets=frozenset({inside.uid, inside.parent.uid}))
+        assert (await service.get(inside.path, headers=form)).json()["parent"] is None
+        assert (await service.get(inside.path, headers=both)).json()["parent"].endswith(inside.parent.path)
+        if caller != "superuser":  # whose list has only what is shared
+            [listed] = (await service.get("/api/v2/assets/", headers=form)).json()["results"]
+            assert (listed["uid"], listed["parent"]) == (inside.uid, None)
+            for query, count in ((f"parent:{inside.parent.uid}", (0, 1)), ("parent:null", (1, 1))):
+                found = [
+                    (await service.get("/api/v2/assets/", params={"q": query}, headers=each)).json()["count"]
+                    for each in (form, both)
+                ]
+                assert tuple(found) == count, query
+        paths = ["", "permission-assignments/"]
+        if caller != "viewer":
+            paths += ["history/", "permission-assignments/history/"]
+        for path in paths:
+            answer = await service.get(inside.path + path, headers=form)
+            assert answer.status_code == 200
+            assert inside.parent.uid not in answer.text, path
+            assert other.uid not in answer.text, path
+            page = await service.get(inside.path + path, headers={**form, "Accept": "text/html"})
+            assert inside.parent.uid not in page.text, path
+            assert other.uid not in page.text, path
+        record = (await service.get(inside.parent.path, headers=both)).json()
+        assert record["children"]["count"] == 1
+        everything = (await context.request(caller, "GET", inside.parent.path)).json()
+        assert everything["children"]["count"] == 2, other.uid
+
+
+async def test_a_token_for_a_collection_previews_no_deletion_of_others(context: MatrixContext) -> None:
+    """Forms of others leave a collection that is deleted, so the token must be for these, too."""
+    collection = await context.world.create_asset(context.owner, "collection")
+    form = await context.world.create_asset(context.callers["stranger"], "survey", collection)
+    headers = await limited(context, "owner", assets=frozenset({collection.uid}))
+    for query in ("?dry_run=true", ""):
+        refused = await context.service.request("DELETE", collection.path + query, headers=headers)
+        assert refused.status_code == 403, refused.text
+        assert form.uid not in refused.text
+    assert (await context.request("owner", "GET", collection.path)).status_code == 200
 
 
 async def test_a_token_that_is_limited_to_networks(context: MatrixContext) -> None:

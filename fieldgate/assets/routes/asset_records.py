@@ -164,9 +164,10 @@ def access_types(row: Row[Any], caller: Caller, grants: AssetGrants) -> list[Acc
     return found or (["superuser"] if caller.is_superuser else [])
 
 
-def record_fields(row: Row[Any]) -> dict[str, Any]:
+def record_fields(row: Row[Any], caller: Caller) -> dict[str, Any]:
     """Fields of a row with the columns of an asset and its newest version."""
     path = asset_path(row.uid)
+    has_parent = row.parent_uid is not None and caller.limits.includes_asset(row.parent_uid)
     return {
         "url": Link(path),
         "uid": row.uid,
@@ -175,7 +176,7 @@ def record_fields(row: Row[Any]) -> dict[str, Any]:
         "owner": Link(user_path(row.username)),
         "owner__username": row.username,
         "status": row.status,
-        "parent": None if row.parent_uid is None else Link(asset_path(row.parent_uid)),
+        "parent": Link(asset_path(row.parent_uid)) if has_parent else None,
         "settings": row.settings,
         "tag_string": ",".join(row.tags),
         "summary": row.summary,
@@ -254,7 +255,7 @@ def _deployed_versions(asset: AuthorizedAsset, rows: Sequence[Row[Any]]) -> Depl
 
 def _project_ownership(invite: Row[Any] | None, caller: Caller) -> ProjectOwnership | None:
     """The open invitation to own the asset. Only its two sides see it, and superusers."""
-    if invite is None or not (caller.is_superuser or caller.id in (invite.sender_id, invite.recipient_id)):
+    if invite is None or not (caller.sees_everything or caller.id in (invite.sender_id, invite.recipient_id)):
         return None
     return ProjectOwnership(Link(f"{INVITES_PATH}{invite.uid}/"), invite.sender, invite.recipient, invite.status)
 
@@ -264,7 +265,7 @@ def _encode_detail(found: _StoredAsset, caller: Caller, language: Language) -> R
     allowed = [*sorted(asset.allowed), *(["delete_asset"] if asset.may_delete else [])]
     assignable = rules.assignable(row.asset_type)
     record = AssetDetail(
-        **record_fields(row),
+        **record_fields(row, caller),
         **list_fields(row, caller, grants, found.children),
         **detail_fields(row, row.content),
         deployed_versions=_deployed_versions(asset, found.deployed),
@@ -301,7 +302,7 @@ def encode_list(
     return [
         encode(
             AssetRecord(
-                **record_fields(row),
+                **record_fields(row, caller),
                 **list_fields(row, caller, grants[row.id], children),
                 permissions=permission_records(grants[row.id], caller, language, own_only=own_only),
             )

@@ -50,9 +50,12 @@ async def asset_history(
 ) -> ListResult[HistoryLogRecord]:
     asset = await assignments.authorize(uid, user)
     asset.require("manage_asset")
-    count, rows = await store.page(page, query.q, [PROJECT], *_conditions(asset))
+    count, rows = await store.page(page, query.q, [PROJECT], *_conditions(asset, user))
     known = await teams.known_ids(user, [row.subject_id for row in rows if row.subject_id is not None])
-    found = [history_fields(row, with_origin=user.is_superuser, known_teams=known) for row in rows]
+    found = [history_fields(row, with_origin=user.sees_everything, known_teams=known) for row in rows]
+    for fields in found:  # the asset that permissions were cloned from
+        if not user.limits.includes_asset(fields["metadata"]["source"] or uid):
+            fields["metadata"]["source"] = None
     records = [HistoryLogRecord(**fields) for fields in found]
     exported = LogObject("asset", uid, await assignments.get_asset_name(uid), asset.owner_id)
     return await encode_list(count, records, request, user, store, exported)
@@ -67,12 +70,12 @@ async def asset_history(
 async def asset_history_actions(uid: str, user: User, assignments: AssignmentStore, store: LogStore) -> ActionList:
     asset = await assignments.authorize(uid, user)
     asset.require("manage_asset")
-    return ActionList(await store.list_actions(log.c.log_type == PROJECT, *_conditions(asset)))
+    return ActionList(await store.list_actions(log.c.log_type == PROJECT, *_conditions(asset, user)))
 
 
-def _conditions(asset: AuthorizedAsset) -> list[ColumnElement[bool]]:
+def _conditions(asset: AuthorizedAsset, user: User) -> list[ColumnElement[bool]]:
     """Which entries a manager sees. To whom the owner offers an asset is between the two of them."""
     found: list[ColumnElement[bool]] = [log.c.object_uid == asset.uid]
-    if not asset.is_owner and not asset.is_superuser:
+    if not asset.is_owner and not user.sees_everything:
         found.append(log.c.action.not_in(INVITE_ACTIONS))
     return found

@@ -136,7 +136,7 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def hide_teams(self, listed: Iterable[ListedAssignment], caller: Caller) -> list[ListedAssignment]:
         """Remove the names of teams that a caller is not in."""
-        if caller.is_superuser:
+        if caller.sees_everything:
             return list(listed)
         own = self.scope.teams.get(effective_user_id(caller), ())
         return [

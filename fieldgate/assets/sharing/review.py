@@ -105,11 +105,11 @@ def _select_reviewed(caller: User, username: str, *, is_sqlite: bool) -> Select[
     given = _given(None if caller.is_superuser else _managed_by(caller.id), username)
     owners, accounts, own = users.alias("owners"), users.alias("accounts"), team_members.alias("own")
     is_own = exists(select(own.c.team_id).where(own.c.team_id == teams.c.id, own.c.user_id == caller.id))
-    is_known = true() if caller.is_superuser else is_own
+    is_known = true() if caller.sees_everything else is_own
     used = select(func.max(tokens.c.last_used_at)).where(tokens.c.user_id == users.c.id).scalar_subquery()
     larger = func.max if is_sqlite else func.greatest
     last_seen: ColumnElement[Any] = func.coalesce(larger(users.c.last_login_at, used), users.c.last_login_at, used)
-    if not caller.is_superuser:  # others learn the day only: everybody can share a form with anybody
+    if not caller.sees_everything:  # others learn the day only: everybody can share a form with anybody
         time = type_coerce(last_seen, BigInteger)
         last_seen = time - time % _DAY_MICROSECONDS
     query = (
@@ -138,7 +138,7 @@ def _select_reviewed(caller: User, username: str, *, is_sqlite: bool) -> Select[
     )
     if caller.limits.assets is not None:
         query = query.where(assets.c.uid.in_(sorted(caller.limits.assets)))
-    return query if caller.is_superuser else query.where(users.c.disabled_at.is_(None))
+    return query if caller.sees_everything else query.where(users.c.disabled_at.is_(None))
 
 
 _Ids = CompoundSelect[Any] | None  # of the assets that the caller manages; None: all

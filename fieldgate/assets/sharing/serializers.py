@@ -15,6 +15,7 @@ from fieldgate.assets.sharing.grants import AssetGrants, Grantee, ListedAssignme
 from fieldgate.assets.sharing.schemas import ChangeRecord, EffectOnUser, HistoryRecord, ResultRecord
 from fieldgate.http.links import Link, encode
 from fieldgate.i18n.languages import Language
+from fieldgate.identity import Caller
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL, permission_path
 from fieldgate.permissions.effects import Effect
@@ -98,10 +99,17 @@ def _result_record(change: PermissionChange) -> ResultRecord:
 
 
 def history_record(
-    entry: Row[Any], effect: LoggedEffect, asset_type: str, known_teams: Collection[int], language: Language
+    entry: Row[Any],
+    effect: LoggedEffect,
+    asset_type: str,
+    known_teams: Collection[int],
+    language: Language,
+    caller: Caller,
 ) -> HistoryRecord:
     """Users who left have no name any more. Teams whose names the caller may know are in `known_teams`."""
     source = entry.details.get("source")
+    if source is not None and not caller.limits.includes_asset(source):
+        source = None
     holder = Grantee(entry.subject_id, entry.subject_name or entry.subject_uid, uid=entry.subject_uid)
     is_known = holder.id in known_teams
     return HistoryRecord(

@@ -166,7 +166,7 @@ class SharingTransaction:
         found = {key: Grantee(id_, name, disabled_at is None, uid) for key, id_, name, disabled_at, uid in rows}
         if named := [name.removeprefix(TEAM_PREFIX) for name in names if name.startswith(TEAM_PREFIX)]:
             is_known = team_members.c.user_id == by.id
-            known = select(team_members.c.team_id).where(true() if by.is_superuser else is_known)
+            known = select(team_members.c.team_id).where(true() if by.sees_everything else is_known)
             is_on_asset = assignments.c.asset_id.in_((assets.c.id, assets.c.parent_id))
             holding = select(assignments.c.user_id).join_from(assignments, assets, is_on_asset)
             found |= self._find_teams(named, known, holding.where(in_values(self._database, assets.c.uid, uids)))

@@ -163,7 +163,7 @@ async def _search(text: str, caller: Caller, api: InternalAPI, language: Languag
 
 async def _find_people(text: str, caller: Caller, api: InternalAPI) -> dict[str, Any] | None:
     """Superusers search all users; others find a user by the exact name."""
-    if caller.is_superuser:
+    if caller.sees_everything:
         found: dict[str, Any] | None = await api.find(USERS_PATH, {"search": text, "limit": str(MAX_RESULTS)})
         return found
     if "/" in text or not text.isprintable():

@@ -238,7 +238,7 @@ def _form_field(field: str) -> str:
 async def _suggestions(name: str, state: SharingState, form: SubmittedForm, api: InternalAPI) -> list[str]:
     """Suggest similar names, of people whom the caller can see anyway."""
     known = {person.username for person in state.people if not (person.is_public or person.is_team)}
-    if form.caller.is_superuser:  # only superusers can list users
+    if form.caller.sees_everything:  # only superusers can list users
         found = await api.find("/api/v2/users/", {"search": name[:3], "limit": 200})
         known |= {each["username"] for each in (found or {"results": []})["results"]}
     by_key = {each.casefold(): each for each in known - {PUBLIC_USERNAME}}

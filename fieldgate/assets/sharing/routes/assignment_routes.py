@@ -127,7 +127,7 @@ async def assignment_history(
     asset.require("manage_asset")
     count, effects = await store.history(uid, page)
     known = await teams.known_ids(caller, [entry.subject_id for entry, _ in effects])
-    return ListResult(count, [history_record(*each, asset.asset_type, known, language) for each in effects])
+    return ListResult(count, [history_record(*each, asset.asset_type, known, language, caller) for each in effects])
 
 
 @routes.get(

@@ -74,7 +74,7 @@ async def assignment_explanation(
         state,
         permission,
         asset.asset_type,
-        is_superuser=user.is_superuser and (caller.is_superuser or user.id == caller.id),
+        is_superuser=user.is_superuser and (caller.sees_everything or user.id == caller.id),
         is_disabled=is_disabled,
     )
     passing = scope.passed_by_teams(user.id).teams.get(permission, ())
