@@ -11,7 +11,7 @@ from sqlalchemy import Row
 
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import MAX_CONCURRENT_CHECKS, Passwords
-from fieldgate.accounts.store import AccountStore, TokenHolder, username_key
+from fieldgate.accounts.store import AccountStore, TokenHolder, is_token, username_key
 from fieldgate.cache import BoundedCache
 from fieldgate.db.outages import is_unavailable
 from fieldgate.errors import Forbidden, Unauthorized
@@ -26,6 +26,7 @@ WRONG_PASSWORD = Message("The username or password is incorrect.")
 WRONG_OR_NOT_ALLOWED = Message(
     "The username or password is incorrect, or you cannot use a password: only superusers can. Use single sign-on."
 )
+WRONG_TOKEN = Message("The username is incorrect, or the token is not a valid token of this user.")
 MAX_CACHED_PASSWORDS = 1000  # correct passwords of Basic clients
 MAX_WAITING_PER_ADDRESS = 16
 MAX_WAIT_SECONDS = 10.0
@@ -77,7 +78,9 @@ class AccountAuthenticator:
         self._verified = BoundedCache[bytes, str](MAX_CACHED_PASSWORDS)  # the hash that the password has
 
     async def by_token(self, token: str, client: str) -> User | None:
-        holder = await self._store.find_token_holder(token, AuthMethod.TOKEN)
+        return self._use_token(await self._store.find_token_holder(token, AuthMethod.TOKEN), client)
+
+    def _use_token(self, holder: TokenHolder | None, client: str) -> User | None:
         networks = () if holder is None else holder.user.limits.networks
         if networks and not is_in_networks(client, networks):
             raise Forbidden(Message("This token cannot be used from the address {address}.", address=client))
@@ -96,7 +99,21 @@ class AccountAuthenticator:
         return self._password_login.allows(is_superuser=holder.user.is_superuser)
 
     async def by_password(self, username: str, password: str, client: str) -> User:
+        """Spreadsheets and dashboards send a token as the password: they can store nothing else."""
+        if is_token(password):
+            return await self._by_token_of(username, password, client)
         return authenticated_user(await self.verify_password(username, password, client))
+
+    async def _by_token_of(self, username: str, token: str, client: str) -> User:
+        """The same as `by_token`, but the token must be one of this user. A wrong one counts as a wrong password."""
+        holder = await self._store.find_token_holder(token, AuthMethod.TOKEN)
+        is_of_user = holder is not None and username_key(holder.user.username) == username_key(username)
+        user = self._use_token(holder, client) if is_of_user else None
+        if user is None:
+            await self._throttle.check(username, client)
+            await self._throttle.record_attempt(username, client)
+            raise Unauthorized(WRONG_TOKEN)
+        return user
 
     async def log_in(self, username: str, password: str, origin: Origin) -> Row[Any]:
         """Check the password of somebody who logs in, which is logged. Requests with Basic credentials are not."""

@@ -1,6 +1,7 @@
 """Queries for users and tokens."""
 
 import hashlib
+import re
 import secrets
 import unicodedata
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -539,10 +540,16 @@ TOKEN_PREFIX = "fgt_"  # noqa: S105  (lets secret scanners recognize our tokens)
 INVITATION_PREFIX = "fgi_"
 TOKEN_LENGTH = 40  # characters of 57 kinds: 233 bits
 DISPLAY_PREFIX_LENGTH = 10  # characters shown in lists of tokens
+_TOKEN_FORM = re.compile(f"{TOKEN_PREFIX}[{ALPHABET}]{{{TOKEN_LENGTH}}}")
 
 
 def new_token(prefix: str = TOKEN_PREFIX) -> str:
     return prefix + "".join(secrets.choice(ALPHABET) for _ in range(TOKEN_LENGTH))
+
+
+def is_token(text: str) -> bool:
+    """Whether a text has the form of a token."""
+    return _TOKEN_FORM.fullmatch(text) is not None
 
 
 def hash_token(token: str) -> bytes:

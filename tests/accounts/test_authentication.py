@@ -8,7 +8,7 @@ from sqlalchemy import select
 from fieldgate.accounts.authentication import MAX_WAITING_PER_ADDRESS, AccountAuthenticator
 from fieldgate.accounts.login_throttle import PAIR_POLICY, LoginThrottle
 from fieldgate.accounts.passwords import Passwords
-from fieldgate.accounts.store import AccountStore, NewUser
+from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser, new_token
 from fieldgate.accounts.tables import login_attempts
 from fieldgate.db import Database, DataVersions
 from fieldgate.errors import Problem, TooManyRequests, Unauthorized
@@ -64,6 +64,17 @@ async def test_every_failure_costs_one_verification(
         with pytest.raises(Unauthorized, match="incorrect"):
             await authenticator.by_password(username, password, ADDRESS)
         assert passwords.checks == before + 1
+
+
+async def test_a_token_as_password_costs_no_verification(
+    store: AccountStore, authenticator: AccountAuthenticator, passwords: CountingPasswords
+) -> None:
+    user_id = await create_user(store)
+    token = await store.issue_token(user_id, IssuedBy.COMMAND, None)
+    assert (await authenticator.by_password("amina", token, ADDRESS)).username == "amina"
+    with pytest.raises(Unauthorized):
+        await authenticator.by_password("amina", new_token(), ADDRESS)
+    assert passwords.checks == 0
 
 
 async def test_correct_password_is_verified_once_and_the_cache_is_never_stale(

@@ -112,7 +112,8 @@ def _describe_api() -> str:
         f"* `Accept-Language` selects {names_in_english()}, for error messages too.",
         "* Unknown parameters and fields are ignored and listed in `Fieldgate-Ignored`; "
         "with `Prefer: handling=strict` they are an error.",
-        "* `Authorization: Token …` and `Authorization: Bearer …` mean the same; `Basic` works too. "
+        "* `Authorization: Token …` and `Authorization: Bearer …` mean the same; "
+        "`Basic` takes a username and, as the password, the password or a token of the user. "
         "Invalid credentials are refused with 401 everywhere.",
     )
     return "\n".join(lines)

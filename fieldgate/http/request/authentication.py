@@ -35,7 +35,7 @@ class Authenticator(Protocol):
     async def by_session(self, token: str, client: str) -> User | None: ...
 
     async def by_password(self, username: str, password: str, client: str) -> User:
-        """Return the user, or raise `Unauthorized` or `TooManyRequests`."""
+        """Return the user, or raise `Unauthorized` or `TooManyRequests`. The password can be a token of the user."""
         ...
 
 
