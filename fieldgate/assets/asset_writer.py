@@ -123,13 +123,14 @@ class AssetWriter:
         return WrittenAsset(uid)
 
     async def change(self, user: User, uid: str, body: AssetChange, moved: MovedAsset | None = None) -> WrittenAsset:
-        """Change the name, settings and content of an asset. What is not sent stays as it is."""
+        """Change the name, settings, tags and content of an asset. What is not sent stays as it is."""
         asset = await self._store.authorize(uid, user)
         asset.require("change_asset")
         name = None if body.name is None else strip_control_characters(body.name)
         if name == "":
             raise ValidationError({"name": [Message("A name cannot be blank.")]})
-        values = {"name": name, "settings": body.settings}
+        tags = None if body.tag_string is None else list(parse_tags(body.tag_string))
+        values = {"name": name, "settings": body.settings, "tags": tags}
         changes = {field: value for field, value in values.items() if value is not None}
         if body.content is not None:
             file_size = 0 if moved is None or moved.file is None else moved.file.size

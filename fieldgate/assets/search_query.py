@@ -18,6 +18,7 @@ SEARCH_FIELDS = (
     "pk",
     "tags",
     "tags__name",
+    "tags__name__icontains",
     "uid",
 )
 

@@ -61,6 +61,8 @@ class SearchCompiler:
                 return _owner_matches(users.c.username_key.contains(username_key(value), autoescape=True))
             case "tags" | "tags__name":
                 return self._has_tag(value)
+            case "tags__name__icontains":
+                return assets.c.tags_key.contains(name_key(value), autoescape=True)
             case "parent" | "parent__uid":
                 return not_(self._is_in_collection()) if value == NULL else self._is_in_collection(value)
         raise LookupError(field)

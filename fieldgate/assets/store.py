@@ -113,6 +113,7 @@ class AssetStore:
                 "form_id": _form_id(asset.content),
                 "settings": asset.settings,
                 "tags": list(asset.tags),
+                "tags_key": tags_key(asset.tags),
                 "summary": asset.summary,
                 "created_at": timestamp,
                 "modified_at": timestamp,
@@ -172,7 +173,7 @@ class AssetStore:
 
     async def _update_after_new_version(self, connection: AsyncConnection, asset: Row[Any], **changes: Any) -> None:
         changed = assets.update().where(assets.c.id == asset.id)
-        values = {"modified_at": now(), "modified_by": None, **_with_name_key(changes)}
+        values = {"modified_at": now(), "modified_by": None, **_with_keys(changes)}
         await connection.execute(changed.values(values))
         await self.update_collection_summary(connection, asset.parent_id)
 
@@ -298,7 +299,7 @@ class AssetStore:
             values["settings"] = {**row.settings, **values["settings"]}
         await write_log(connection, user, *change_entries(row, values))
         changed = assets.update().where(assets.c.id == row.id)
-        values = {"modified_at": now(), "modified_by": user.id, **_with_name_key(values)}
+        values = {"modified_at": now(), "modified_by": user.id, **_with_keys(values)}
         await connection.execute(changed.values(values))
         await self._data_versions.bump(connection, TOPIC)
 
@@ -476,9 +477,14 @@ def _form_id(content: dict[str, Any]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _with_name_key(values: dict[str, Any]) -> dict[str, Any]:
-    """Add the key of a new name, for search and sort order."""
-    return values | {"name_key": name_key(values["name"])} if "name" in values else values
+def _with_keys(values: dict[str, Any]) -> dict[str, Any]:
+    """Add the keys of a new name and new tags, for search and sort order."""
+    keys = {}
+    if "name" in values:
+        keys["name_key"] = name_key(values["name"])
+    if "tags" in values:
+        keys["tags_key"] = tags_key(values["tags"])
+    return values | keys
 
 
 # Characters that XML does not allow, and invisible control characters.
@@ -492,6 +498,11 @@ def strip_control_characters(name: str) -> str:
 def name_key(name: str) -> str:
     """Return a key that ignores case and the encoding of accents: `École`, `école` and `ÉCOLE` have the same key."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+def tags_key(tags: Sequence[str]) -> str:
+    """Return the keys of tags, each in a line of its own."""
+    return "\n".join(name_key(tag) for tag in tags)
 
 
 _TITLE = re.compile(r"<h:title(?:/>|>[^<]*</h:title>)")

@@ -44,6 +44,7 @@ assets = Table(
     Column("form_id", Text),  # of the newest version, if its settings have one
     Column("settings", JSON, nullable=False),
     Column("tags", JSON, nullable=False),
+    Column("tags_key", Text, nullable=False, server_default=""),  # for search
     Column("summary", JSON, nullable=False),
     Column("created_at", Timestamp, nullable=False),
     Column("modified_at", Timestamp, nullable=False),

@@ -15,6 +15,8 @@ MAX_TAGS = 50
 # For the OpenAPI document only: the route checks it, with its own error message.
 _NOT_BLANK = {"pattern": r"\S"}
 
+TagString = Annotated[str, Meta(max_length=MAX_TAGS * (MAX_TAG_CHARS + 1))]
+
 
 class AssetCreation(msgspec.Struct, frozen=True):
     name: Annotated[
@@ -45,10 +47,7 @@ class AssetCreation(msgspec.Struct, frozen=True):
         Meta(description="Version of that asset to copy. Default: the newest."),
     ] = None
     settings: Annotated[dict[str, Any] | None, Meta(description="Settings of the asset, an object.")] = None
-    tag_string: Annotated[
-        Annotated[str, Meta(max_length=MAX_TAGS * (MAX_TAG_CHARS + 1))] | None,
-        Meta(description="Tags, separated by commas."),
-    ] = None
+    tag_string: Annotated[TagString | None, Meta(description="Tags, separated by commas.")] = None
     parent: Annotated[
         str | None,
         Meta(description="Collection to put the asset into: its URL, path or uid. Needs change_asset on it."),
@@ -61,6 +60,9 @@ class AssetChange(msgspec.Struct, frozen=True):
         Meta(description="New name."),
     ] = None
     settings: Annotated[dict[str, Any] | None, Meta(description="New settings; they replace the old ones.")] = None
+    tag_string: Annotated[
+        TagString | None, Meta(description="New tags, separated by commas; they replace the old ones.")
+    ] = None
     content: Annotated[
         EncodedJSON | None,
         Meta(description="New content, which becomes a new version. It is checked like a workbook."),

@@ -243,6 +243,16 @@ async def test_change_of_content_name_and_settings(context: MatrixContext) -> No
     assert not await logged(context, await context.request("owner", "PATCH", asset["url"], json=body))
 
 
+async def test_change_of_tags(context: MatrixContext) -> None:
+    asset = (await context.request("owner", "POST", "/api/v2/assets/", json={"tag_string": "a,b"})).json()
+    body = {"tag_string": "b,c"}
+    entries = await logged(context, await context.request("owner", "PATCH", asset["url"], json=body))
+    assert [(row.action, row.details) for row in entries] == [
+        ("update-tags", {"tags": {"added": ["c"], "removed": ["a"]}})
+    ]
+    assert not await logged(context, await context.request("owner", "PATCH", asset["url"], json=body))
+
+
 async def test_change_of_a_user(context: MatrixContext) -> None:
     """Rights have old and new values. New names of people are not in the log, which outlives the account."""
     username, _ = await context.service.create_user()

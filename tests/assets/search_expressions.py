@@ -72,6 +72,7 @@ def _term_matches(field: str, value: str, record: Mapping[str, Any]) -> bool:
         "owner__username__icontains": fold(value) in fold(record["owner__username"]),
         "tags": value in record["tag_string"].split(","),
         "tags__name": value in record["tag_string"].split(","),
+        "tags__name__icontains": any(fold(value) in fold(tag) for tag in record["tag_string"].split(",") if tag),
         "parent": parent is None if value == "null" else parent == value,
         "parent__uid": parent is None if value == "null" else parent == value,
     }

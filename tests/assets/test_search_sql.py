@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from fieldgate.assets.store import name_key
+from fieldgate.assets.store import name_key, tags_key
 from fieldgate.assets.tables import assets
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldUser, generate_world
 from tests.assets.search_expressions import matches, random_expression, to_text
@@ -31,7 +31,7 @@ async def rename(world: PermissionWorld, rng: random.Random) -> None:
     async with world.service.database.transaction() as connection:
         for asset in world.assets:
             name, tags = rng.choice(NAMES), rng.sample(TAGS, rng.randint(0, 3))
-            values = {"name": name, "name_key": name_key(name), "tags": tags}
+            values = {"name": name, "name_key": name_key(name), "tags": tags, "tags_key": tags_key(tags)}
             await connection.execute(assets.update().where(assets.c.id == asset.id).values(values))
 
 
@@ -53,6 +53,7 @@ async def test_sql_finds_what_python_finds(start: StartService, database_url: st
             "owner__username__icontains": ["USER-", usernames[1][:8], "%"],
             "tags": [*TAGS, "nope", "a"],
             "tags__name": TAGS,
+            "tags__name__icontains": [*parts, "WATER", "wat", "ÉT"],
             "parent": ["null", *uids, "nope"],
             "parent__uid": uids,
         }

@@ -104,6 +104,16 @@ async def rename(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(form.path, message, undo if before["name"] else None)
 
 
+@pages.form("asset_detail", "tags", {"tag_string": "tag_string"})
+async def change_tags(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    before = await api.get(form.path)
+    changed = await api.call("PATCH", form.path, json={"tag_string": form.get("tag_string")})
+    undo = Undo(translate(_UNDO, form.language), form.path, "tags", {"tag_string": before["tag_string"]})
+    tags = list_names(changed["tag_string"].split(","), form.language)
+    message = Message("The tags are now: {tags}.", tags=tags)
+    return Redirect(form.path, message if changed["tag_string"] else Message("There are no tags now."), undo)
+
+
 @pages.form("asset_detail", "copy", {"name": "name"})
 async def copy(form: SubmittedForm, api: InternalAPI) -> FormResult:
     body = {"clone_from": form.path_values["uid"], "name": form.get("name")}

@@ -26,6 +26,7 @@ _ON_FORMS: Sentences = {
     "update-name": Message("{by} changed the name from “{old}” to “{new}”."),
     "update-content": Message("{by} changed the questions."),
     "update-settings": Message("{by} changed the settings."),
+    "update-tags": Message("{by} changed the tags."),
     "replace-form": Message("{by} uploaded a new version."),
     "deploy": Message("{by} published it."),
     "redeploy": Message("{by} published a newer version."),

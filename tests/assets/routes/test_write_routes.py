@@ -446,3 +446,38 @@ async def test_settings_are_merged(author: Author) -> None:
     created = await author.post(name="Visit", settings={"description": "d", "sector": {"value": "x"}})
     changed = await author.patch(created, settings={"sector": {"value": "y"}})
     assert changed["settings"] == {**DEFAULT_SETTINGS, "description": "d", "sector": {"value": "y"}}
+
+
+async def test_tags_are_changed(author: Author) -> None:
+    """As KoboToolbox's own pages do: all tags are sent, and replace those before."""
+    created = await author.post(name="Visit", content=CONTENT, tag_string="roof,wall")
+    changed = await author.patch(created, tag_string="Wall, été,,Wall")
+    assert (changed["tag_string"], changed["name"], changed["version_count"]) == ("Wall,été", "Visit", 1)
+    assert (await author.get(created["url"]))["tag_string"] == "Wall,été"
+    assert (await author.get(f"{PATH}?q=tags:roof"))["count"] == 0
+    for term in ("tags:Wall", "tags__name__icontains:wal", 'tags__name__icontains:"ÉTÉ"'):
+        assert [each["uid"] for each in (await author.get(f"{PATH}?q={term}"))["results"]] == [created["uid"]], term
+    assert (await author.patch(created, name="Other"))["tag_string"] == "Wall,été", "what is not sent stays"
+    assert (await author.patch(created, content=CONTENT, tag_string="new"))["tag_string"] == "new"
+    assert (await author.patch(created, tag_string=""))["tag_string"] == ""
+    history = (await author.get(f"{created['url']}history/"))["results"]
+    details = [each["metadata"]["tags"] for each in history if each["action"] == "update-tags"]
+    assert details == [
+        {"added": [], "removed": ["new"]},
+        {"added": ["new"], "removed": ["Wall", "été"]},
+        {"added": ["Wall", "été"], "removed": ["roof", "wall"]},
+    ]
+
+
+async def test_invalid_tags_are_refused(author: Author) -> None:
+    created = await author.post(name="Visit", tag_string="roof")
+    texts = set()
+    for language in ("en", "fr", "ar", "es"):
+        for tags in (",".join(map(str, range(51))), "x" * 101):
+            response = await author.service.client.patch(
+                created["url"], json={"tag_string": tags}, headers={**author.headers, "Accept-Language": language}
+            )
+            assert (response.status_code, list(response.json())) == (400, ["tag_string"])
+            texts.update(response.json()["tag_string"])
+    assert len(texts) == 8
+    assert (await author.get(created["url"]))["tag_string"] == "roof"

@@ -192,6 +192,26 @@ async def test_rename_and_undo(world: AssetWorld) -> None:
     assert "<h1><bdi>Household survey</bdi></h1>" in back.text
 
 
+async def test_change_tags_and_undo(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner)
+    assert "Tags:" not in visible_text((await client.get(path)).text)
+    await client.submit_and_follow(path, "tags", {"tag_string": "old"})
+    page = await client.submit_and_follow(path, "tags", {"tag_string": "roofs, <b>"})
+    text = visible_text(page.text)
+    assert "The tags are now: \u2068roofs\u2069 and \u2068<b>\u2069." in text
+    assert re.search(r"Tags: roofs ?, <b>", text)
+    undo = page.text.split('class="notice"')[1].split("</form>")[0]
+    assert 'name="tag_string" value="old"' in undo
+    assert "There are no tags now." in visible_text(
+        (await client.submit_and_follow(path, "tags", {"tag_string": ""})).text
+    )
+    refused = await client.submit(path, "tags", {"tag_string": "x" * 101})
+    assert "A tag has at most 100 characters." in visible_text(refused.text)
+    _, viewer = await world.user()
+    assert (await viewer.submit(path, "tags", {"tag_string": "x"})).status_code == 404
+
+
 async def test_delete_asks_first(world: AssetWorld) -> None:
     owner, client = await world.user()
     path = await world.create(owner)
