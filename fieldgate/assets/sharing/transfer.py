@@ -44,9 +44,9 @@ class Transfer(msgspec.Struct, frozen=True):
 
     @property
     def is_moved(self) -> ColumnElement[bool]:
-        """The trash stays behind."""
-        is_owned = and_(assets.c.owner_id == self.owner_id, is_live())
-        return is_owned if self.asset_ids is None else and_(is_owned, assets.c.id.in_(self.asset_ids))
+        """Everything includes the trash: the former owner could restore from it."""
+        is_owned = assets.c.owner_id == self.owner_id
+        return is_owned if self.asset_ids is None else and_(is_owned, is_live(), assets.c.id.in_(self.asset_ids))
 
     def kept_permissions(self, asset_type: str) -> Codenames:
         """What the former owner can do afterwards."""

@@ -86,6 +86,23 @@ async def test_transfer_moves_ownership_and_keeps_other_assignments(scene: Trans
     assert (await scene.transfer(scene.amina))["count"] == 0
 
 
+async def test_transfer_takes_the_trash_along(scene: TransferWorld) -> None:
+    for asset in (scene.collection, scene.block):
+        deleted = await scene.service.request("DELETE", asset.path, headers=scene.omar.headers)
+        assert deleted.status_code == 204
+    preview = await scene.transfer(scene.amina, dry_run=True)
+    done = await scene.transfer(scene.amina)
+    assert (preview["count"], done["count"]) == (3, 3)
+    for asset in (scene.collection, scene.block):
+        path = f"{asset.path}undelete/"
+        assert (await scene.service.request("POST", path, headers=scene.omar.headers)).status_code == 404
+        assert (await scene.service.request("POST", path, headers=scene.amina.headers)).is_success
+    survey = await scene.service.get(scene.survey.path, headers=scene.amina.headers)
+    assert survey.json()["parent"].endswith(scene.collection.path)
+    for path in ("/api/v2/assets/deleted/", "/api/v2/assets/"):
+        assert (await scene.service.get(path, headers=scene.omar.headers)).json()["count"] == 0
+
+
 async def test_history_of_a_transfer(scene: TransferWorld) -> None:
     await scene.world.grant(scene.amina, scene.survey, "partial_submissions")
     await scene.transfer(scene.amina)

@@ -25,7 +25,8 @@ routes = Routes(tag=TAG, scope=Scope.ADMIN)
     status=200,
     title=Message("Transfer assets"),
     description=Message(
-        "Makes another user the owner of all assets of this user. Assignments of others stay. `dry_run` counts only. "
+        "Makes another user the owner of all assets of this user, also in the trash. Assignments of others stay. "
+        "`dry_run` counts only. "
         "Only for superusers."
     ),
 )
