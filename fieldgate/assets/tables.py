@@ -130,6 +130,7 @@ ownership_invites = Table(
     Column("created_at", Timestamp, nullable=False),
     Column("modified_at", Timestamp, nullable=False),
     Column("expires_at", Timestamp, nullable=False),
+    Column("seen_at", Timestamp),  # by the recipient
     sqlite_autoincrement=True,
 )
 

@@ -5,7 +5,8 @@ uid = await invites.create(user, "amina", [asset_uid])
 await invites.answer(amina, uid, "accepted")
 
 Accepting moves all assets in one transaction. The former owner keeps `manage_asset`. Assets that were deleted or went
-to somebody else meanwhile are left out. An invitation that is too old counts as expired, whatever is stored.
+to somebody else meanwhile are left out. An invitation that is too old counts as expired, whatever is stored. One that
+is cancelled before its recipient saw it is deleted.
 """
 
 from collections.abc import Collection, Sequence
@@ -69,6 +70,7 @@ class OwnershipInvites:
         if received is not None:
             query = query.where((ownership_invites.c.recipient_id == user.id) == received)
         found = await paginate(self._database, query, page, order_by=[ownership_invites.c.id.desc()])
+        await self._mark_seen(user, found.rows)
         return found.total, await self._with_transfers(found.rows)
 
     async def find(self, user: User, uid: str) -> Invite:
@@ -79,11 +81,19 @@ class OwnershipInvites:
         found = await self._database.all(query)
         if not found:
             raise NotFound(Message("There is no invitation {uid}.", uid=uid[:50]))
+        await self._mark_seen(user, found)
         return (await self._with_transfers(found))[0]
 
     async def _with_transfers(self, rows: Sequence[Row[Any]]) -> list[Invite]:
         transfers = await self._database.all(_select_transfers([row.id for row in rows]))
         return [Invite(row, [each for each in transfers if each.invite_id == row.id]) for row in rows]
+
+    async def _mark_seen(self, user: User, rows: Sequence[Row[Any]]) -> None:
+        new_ids = [row.id for row in rows if row.recipient_id == user.id and row.seen_at is None]
+        if new_ids:
+            seen = ownership_invites.update().where(ownership_invites.c.id.in_(new_ids)).values(seen_at=now())
+            async with self._database.transaction() as connection:
+                await connection.execute(seen)
 
     async def create(self, user: User, recipient_name: str, uids: Collection[str]) -> str:
         """Offer assets of a user to another one. Return the uid of the invitation. Raise `ValidationError`."""
@@ -108,8 +118,8 @@ class OwnershipInvites:
             await _log(connection, user, "pending", recipient, offered)
             return uid
 
-    async def answer(self, user: User, uid: str, answer: Answer) -> None:
-        """Accept or decline as the recipient, or cancel as the sender."""
+    async def answer(self, user: User, uid: str, answer: Answer) -> Invite:
+        """Accept or decline as the recipient, or cancel as the sender. Return the invitation afterwards."""
         invite = await self.find(user, uid)
         role = invite.row.sender_id if answer == "cancelled" else invite.row.recipient_id
         if user.id != role:
@@ -126,6 +136,10 @@ class OwnershipInvites:
                 await _require_open(connection, uid)
                 await _end(connection, invite.row.id, answer)
                 await _log_answer(connection, user, answer, invite.row)
+            row = (await connection.execute(_select_invites().where(ownership_invites.c.id == invite.row.id))).one()
+            transfers = (await connection.execute(_select_transfers([row.id]))).all()
+            await _delete_unseen(connection, [row.id])
+            return Invite(row, transfers)
 
     async def delete(self, user: User, uid: str) -> None:
         """Cancel and delete an open invitation, as its sender."""
@@ -201,6 +215,13 @@ async def cancel_transfers(database: Database, connection: AsyncConnection, asse
     others = select(ownership_transfers.c.invite_id).where(is_open)
     done = and_(ownership_invites.c.id.in_(invite_ids), ownership_invites.c.id.not_in(others))
     await _set_status(connection, and_(done, ownership_invites.c.status == "pending"), "cancelled")
+    await _delete_unseen(connection, invite_ids)
+
+
+async def _delete_unseen(connection: AsyncConnection, invite_ids: Sequence[int]) -> None:
+    """Delete those of some invitations that were cancelled before their recipients saw them."""
+    is_unseen = and_(ownership_invites.c.status == "cancelled", ownership_invites.c.seen_at.is_(None))
+    await connection.execute(ownership_invites.delete().where(ownership_invites.c.id.in_(invite_ids), is_unseen))
 
 
 def _is_party(user: User) -> ColumnElement[bool]:
@@ -217,6 +238,7 @@ def _select_invites() -> Select[Any]:
             ownership_invites.c.recipient_id,
             ownership_invites.c.created_at,
             ownership_invites.c.modified_at,
+            ownership_invites.c.seen_at,
             invite_status().label("status"),
             senders.c.username.label("sender"),
             recipients.c.username.label("recipient"),

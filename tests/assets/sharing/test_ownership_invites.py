@@ -158,6 +158,7 @@ async def test_who_may_answer(scene: InviteWorld, status: str, allowed: str, ref
 @pytest.mark.parametrize("how", [*ANSWERS, "expired"])
 async def test_ended_invitation_cannot_be_answered_again(scene: InviteWorld, how: str) -> None:
     path = await scene.invite()
+    assert (await scene.send("GET", path, scene.amina)).json()["status"] == "pending"
     await scene.end(path, how)
     owners = await scene.owners()
     for status in ANSWERS:
@@ -274,11 +275,30 @@ async def test_recipient_who_leaves_at_the_same_time(scene: InviteWorld) -> None
 
 async def test_trash_ends_transfers(scene: InviteWorld) -> None:
     path = await scene.invite()
+    assert (await scene.send("GET", INVITES, scene.amina)).json()["count"] == 1
     for asset, status in ((scene.survey, "pending"), (scene.block, "cancelled")):
         await scene.send("DELETE", f"/api/v2/assets/{asset.uid}/", scene.omar)
         record = (await scene.send("GET", path, scene.omar)).json()
         assert record["status"] == status
     assert [each["error"] for each in record["transfers"]] == ["This form was deleted."] * 2
+
+
+@pytest.mark.parametrize("is_seen", [False, True])
+@pytest.mark.parametrize("how", ["answer", "trash"])
+async def test_cancelled_invitation_that_nobody_saw_is_dropped(scene: InviteWorld, how: str, is_seen: bool) -> None:
+    path = await scene.invite(scene.block)
+    assert (await scene.send("GET", path, scene.omar)).status_code == 200, "its sender does not count"
+    if is_seen:
+        assert (await scene.send("GET", INVITES, scene.amina)).json()["count"] == 1
+    if how == "trash":
+        assert (await scene.send("DELETE", scene.block.path, scene.omar)).status_code == 204
+    else:
+        record = (await scene.answer(path, "cancelled")).json()
+        assert (record["status"], [each["status"] for each in record["transfers"]]) == ("cancelled", ["cancelled"])
+    for person in (scene.omar, scene.amina):
+        listed = (await scene.send("GET", INVITES, person)).json()["results"]
+        assert [each["status"] for each in listed] == ["cancelled"] * is_seen
+        assert (await scene.send("GET", path, person)).status_code == (200 if is_seen else 404)
 
 
 async def test_trash_takes_any_number_of_assets(database: Database) -> None:

@@ -131,8 +131,7 @@ async def ownership_invite_detail(
 async def ownership_invite_answer(
     uid: str, user: User, body: InviteAnswer, language: Language, invites: OwnershipInvites
 ) -> OwnershipInviteRecord:
-    await invites.answer(user, uid, body.status)
-    return _invite_record(await invites.find(user, uid), language)
+    return _invite_record(await invites.answer(user, uid, body.status), language)
 
 
 @routes.delete(
