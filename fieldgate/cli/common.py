@@ -27,6 +27,7 @@ from fieldgate.db.database_identity import (
     read_marker,
     write_marker,
 )
+from fieldgate.db.outages import damage_message
 from fieldgate.db.postgres_url import PostgresURL
 from fieldgate.db.schema import SchemaStatus, UnsupportedSchema, read_state, upgrade
 from fieldgate.db.use_lock import DatabaseInUse, shared_use
@@ -139,7 +140,7 @@ def _check_identity(file: Path, settings: Settings) -> None:
     except sqlite3.Error as error:
         if is_unavailable(error):
             raise
-        raise click.ClickException(f"The database cannot be used: {error}") from None
+        raise click.ClickException(damage_message(file, error) or f"The database cannot be used: {error}") from None
 
 
 def mark_database(database: Database, *, accepts_any: bool = False) -> None:

@@ -22,6 +22,7 @@ import zstandard
 
 from fieldgate.db.data_versions import IDENTITY_TOPIC
 from fieldgate.db.database import BUSY_TIMEOUT_MS
+from fieldgate.db.outages import damage_message
 from fieldgate.db.tables import now
 from fieldgate.db.use_lock import shared_use
 
@@ -178,9 +179,7 @@ def back_up(database: Path, target: Path, *, overwrite: bool) -> BackupResult:
     began = time.monotonic()
     _check_target(database, target, overwrite)
     with shared_use(database), partial_file(target) as plain:
-        with closing(sqlite3.connect(database, isolation_level=None)) as source:
-            source.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-            source.execute("VACUUM INTO ?", (str(plain),))
+        _copy(database, plain)
         content = check_content(plain, database)
         if is_compressed(target):
             with partial_file(target) as packed:
@@ -191,6 +190,17 @@ def back_up(database: Path, target: Path, *, overwrite: bool) -> BackupResult:
     result = BackupResult(content, target.stat().st_size, time.monotonic() - began)
     _write_record(database, target, result)
     return result
+
+
+def _copy(database: Path, plain: Path) -> None:
+    try:
+        with closing(sqlite3.connect(database, isolation_level=None)) as source:
+            source.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+            source.execute("VACUUM INTO ?", (str(plain),))
+    except sqlite3.Error as error:
+        if message := damage_message(database, error):
+            raise BackupError(message) from None
+        raise
 
 
 def _check_target(database: Path, target: Path, overwrite: bool) -> None:

@@ -8,6 +8,7 @@ import socket
 import sqlite3
 import sys
 from enum import Enum
+from pathlib import Path
 
 import sqlalchemy.exc
 
@@ -136,6 +137,16 @@ def outage_of(error: BaseException | None) -> Outage | None:
 def is_unavailable(error: BaseException | None) -> bool:
     """Whether a later attempt may succeed: the database cannot be reached or written to, or is overloaded."""
     return outage_of(error) is not None
+
+
+def damage_message(file: Path, error: sqlite3.Error) -> str | None:
+    """What an error says about an SQLite file if that is damaged, and what to do. None for other errors."""
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+        return None
+    return (
+        f"{file} is damaged or not an SQLite database: {error}. Restore the last backup with `fieldgate restore`, "
+        "which keeps this file under another name."
+    )
 
 
 def is_broken_connection(error: BaseException | None) -> bool:

@@ -77,6 +77,18 @@ def test_commands_wait_for_no_restore(data: Path) -> None:
             )
 
 
+@pytest.mark.parametrize("offset", [0, 100, 4096, 8192, 40960])
+def test_backup_of_a_damaged_database_says_so(data: Path, tmp_path: Path, offset: int) -> None:
+    database = data / "fieldgate.db"
+    content = database.read_bytes()
+    damage = b"\xff" * (4096 if offset != 100 else 3996)
+    database.write_bytes(content[:offset] + damage + content[offset + len(damage) :])
+    done = run_command("backup", str(tmp_path / "copy.db"), data=data)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(rf"Error: {database} is damaged[^\n]+ Restore the last backup[^\n]+\n", done.stderr)
+    assert not (tmp_path / "copy.db").exists()
+
+
 def test_errors_are_sentences(data: Path, tmp_path: Path) -> None:
     missing = run_command("backup", str(tmp_path / "copy.db"), data=tmp_path / "mistyped")
     assert "There is no database at" in missing.stderr
