@@ -45,7 +45,7 @@ def restore(backup: Path, database: Path, *, overwrite: bool) -> RestoreResult:
     """Check a backup and put it in the place of the database. `BackupError` if that is not possible."""
     began = time.monotonic()
     _check_backup_file(backup, database)
-    database.parent.mkdir(parents=True, exist_ok=True)
+    database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         with exclusive_use(database), partial_file(database) as unpacked:
             if _has_content(database) and not overwrite:

@@ -89,6 +89,18 @@ def test_backup_of_a_damaged_database_says_so(data: Path, tmp_path: Path, offset
     assert not (tmp_path / "copy.db").exists()
 
 
+def test_restore_creates_a_folder_that_only_its_owner_can_read(data: Path, tmp_path: Path) -> None:
+    assert run_command("backup", str(tmp_path / "copy.db"), data=data).returncode == 0
+    elsewhere = tmp_path / "new" / "data"
+    previous = os.umask(0o022)
+    try:
+        assert run_command("restore", str(tmp_path / "copy.db"), data=elsewhere).returncode == 0
+    finally:
+        os.umask(previous)
+    assert elsewhere.stat().st_mode & 0o777 == 0o700
+    assert (elsewhere / "fieldgate.db").stat().st_mode & 0o777 == 0o600
+
+
 def test_errors_are_sentences(data: Path, tmp_path: Path) -> None:
     missing = run_command("backup", str(tmp_path / "copy.db"), data=tmp_path / "mistyped")
     assert "There is no database at" in missing.stderr
