@@ -9,6 +9,7 @@ from sqlalchemy import Row, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.accounts.account_rules import MAX_NAME_CHARS as MAX_USERNAME_CHARS
 from fieldgate.assets.asset_writer import AssetWriter, MovedAsset, complete_settings, parse_tags
 from fieldgate.assets.deployments import Deployments
 from fieldgate.assets.form_checker import ContentChecker, ContentToCheck
@@ -28,7 +29,7 @@ from fieldgate.identity import User
 from fieldgate.imports.upload import check_is_workbook
 from fieldgate.move.people import People
 from fieldgate.move.plan import AssetPart, KnownAsset, MoveAction, Step, decide, hashes
-from fieldgate.move.source_assets import ListedAsset, Source, SourceAsset, UnreadableAsset
+from fieldgate.move.source_assets import MAX_SHOWN_CHARS, ListedAsset, Source, SourceAsset, UnreadableAsset
 from fieldgate.move.store import (
     choose_uid,
     find_known,
@@ -127,7 +128,8 @@ class AssetMover:
 
     async def move(self, listed: ListedAsset) -> MoveResult:
         """Move one asset. Raise `MoveError` if the source cannot be read any more."""
-        result = MoveResult(listed.uid, MoveAction.SKIP, listed.asset_type, owner=listed.owner)
+        owner = listed.owner[:MAX_USERNAME_CHARS]
+        result = MoveResult(listed.uid, MoveAction.SKIP, listed.asset_type[:MAX_SHOWN_CHARS], owner=owner)
         try:
             await self._move(await self._read(listed), result)
         except UnreadableAsset as error:
@@ -164,7 +166,8 @@ class AssetMover:
             raise UnreadableAsset(str(error)) from None
 
     async def _move(self, asset: SourceAsset, result: MoveResult) -> None:
-        result.name, result.asset_type = asset.name, asset.asset_type
+        result.name = asset.name
+        result.asset_type = asset.asset_type[:MAX_SHOWN_CHARS]
         if asset.asset_type not in get_args(AssetType):
             return result.note("There are no assets of this type here.")
         owner = await self._people.find_owner(asset.owner)

@@ -21,6 +21,7 @@ from typing import IO, Any
 import msgspec
 
 from fieldgate.accounts.tables import TEAM_PREFIX
+from fieldgate.assets.write_schemas import MAX_NAME_CHARS
 from fieldgate.http.response.csv_safe import decode_csv, encode_csv
 from fieldgate.move.source_assets import (
     MAX_ROWS,
@@ -89,7 +90,8 @@ class FolderSource(Source):
             name = f"forms/{listed.uid}{suffix}"
             if (self._folder / name).is_file():
                 workbook = self._read(name)
-                return msgspec.structs.replace(asset, workbook=workbook, workbook_name=asset.name + suffix)
+                workbook_name = asset.name[: MAX_NAME_CHARS - len(suffix)] + suffix
+                return msgspec.structs.replace(asset, workbook=workbook, workbook_name=workbook_name)
         return asset
 
     async def read_record(self, listed: ListedAsset) -> SourceRecord:

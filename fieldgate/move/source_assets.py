@@ -171,11 +171,14 @@ class Source(ABC):
         parent = _last_segment(record.parent)
         is_deployed = record.has_deployment and record.deploys_newest
         settings = _clean_settings(record.settings)
+        name = strip_control_characters(record.name or "")
         lost = ["Its settings are too large or no object, and stay there."] if record.settings and not settings else []
+        if len(name) > MAX_NAME_CHARS:
+            lost.append(f"Its name is longer there. It was cut to {MAX_NAME_CHARS} characters.")
         return SourceAsset(
             uid=listed.uid,
             asset_type=record.asset_type,
-            name=strip_control_characters(record.name or "")[:MAX_NAME_CHARS],
+            name=name[:MAX_NAME_CHARS],
             owner=listed.owner,
             parent=parent if is_uid(parent) else None,
             settings=settings,

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from sqlalchemy import select
 
-from fieldgate.assets.tables import assets
+from fieldgate.assets.tables import assets, files
 from fieldgate.cli.output import ignore_progress
 from fieldgate.db import Database, DataVersions
 from fieldgate.events.store import EventStore
@@ -151,6 +151,41 @@ async def test_a_workbook_that_could_not_be_uploaded_is_left_out(tmp_path: Path)
         assert "too large" in report.results[2].reasons[0]
         kept = [await workbook(target, uid) == file.read_bytes() for uid, file in zip(uids, files, strict=True)]
         assert kept == [True, False, False]
+
+
+async def test_names_that_are_too_long_are_cut(tmp_path: Path) -> None:
+    async with places(tmp_path) as (source, target):
+        team = await source.request("POST", "teams/", {"name": "WASH"})
+        uids = {name: await source.create(name=name, content=CONTENT) for name in ("Survey", "Owned")}
+        await source.share(uids["Survey"], "team:WASH", "change_asset")
+        await write(source, tmp_path / "out")
+        for file in (tmp_path / "out").rglob("*"):
+            if file.suffix in (".csv", ".ndjson"):
+                lines = file.read_text().replace("WASH", "W" * 101).splitlines(keepends=True)
+                for position, line in enumerate(lines):
+                    if uids["Survey"] in line:
+                        lines[position] = line.replace('"name":"Title of the form"', f'"name":"{"S" * 256}"')
+                    elif uids["Owned"] in line:
+                        lines[position] = line.replace('"owner__username":"amina"', f'"owner__username":"{"o" * 9999}"')
+                file.write_text("".join(lines))
+        folder, people = FolderSource(tmp_path / "out"), People(target.service.database, {})
+        report = await run_move(target.service.database, Settings(), folder, people, ignore_progress, is_dry_run=False)
+        assert report.notes == [f"The name of the team {'W' * 100} is longer there. It was cut to 100 characters."]
+        results = {each.source_uid: each for each in report.results}
+        moved, refused = results[uids["Survey"]], results[uids["Owned"]]
+        assert (moved.name, moved.reasons) == ("S" * 255, ["Its name is longer there. It was cut to 255 characters."])
+        assert (refused.action, refused.owner) == (MoveAction.SKIP, "o" * 150)
+        [found] = (await target.request("GET", "teams/"))["results"]
+        assert (found["name"], found["uid"] == team["uid"]) == ("W" * 100, False)
+        assert any(row.get("team__name") == "W" * 100 for row in await target.rows(uids["Survey"]))
+        async with target.service.database.read_transaction() as connection:
+            names = (await connection.execute(select(files.c.name))).scalars().all()
+        assert names == ["S" * 250 + ".xlsx"]
+        again = FolderSource(tmp_path / "out")
+        people = People(target.service.database, {})
+        report = await run_move(target.service.database, Settings(), again, people, ignore_progress, is_dry_run=False)
+        assert report.results[-1].action is MoveAction.SKIP
+        assert {each.action for each in report.results} == {MoveAction.UNCHANGED, MoveAction.SKIP}
 
 
 async def test_workbooks_count_for_the_quota(tmp_path: Path) -> None:

@@ -215,7 +215,11 @@ async def test_values_that_are_too_deep_or_too_long(tmp_path: Path) -> None:
         assert results[deep_settings].reasons == ["Its settings are too large or no object, and stay there."]
         assert (await target.request("GET", f"assets/{deep_settings}/"))["settings"]["sector"] == {}
         assert results[long].action is MoveAction.CREATE
-        assert (len(results[long].name), [len(each) for each in results[long].reasons]) == (255, [MAX_REASON_CHARS] * 2)
+        *unassigned, shortened = results[long].reasons
+        assert [len(each) for each in unassigned] == [MAX_REASON_CHARS] * 2
+        assert shortened == "Its name is longer there. It was cut to 255 characters."
+        assert len(results[long].name) == 255
+        assert (await target.request("GET", f"assets/{long}/"))["name"] == "n" * 255
 
 
 async def test_a_form_of_somebody_else_here_is_never_changed(tmp_path: Path) -> None:
