@@ -5,7 +5,6 @@ import errno
 import http.client
 import logging
 import os
-import secrets
 import signal
 import socket
 import subprocess
@@ -14,7 +13,6 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +21,14 @@ import msgspec
 from granian import Granian
 from granian.constants import HTTPModes, Interfaces, Loops
 from granian.http import HTTP1Settings
+from granian.log import LogLevels
 
-from fieldgate.accounts.passwords import Passwords
-from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
+from fieldgate.accounts.store import AccountStore
 from fieldgate.cli.common import data_option, in_use, load_settings, open_database
+from fieldgate.cli.demo_user import DemoCredentials, prepare_demo_user, retire_demo_user
 from fieldgate.cli.events import create_demo_events
 from fieldgate.cli.migrate import rebuild_events
-from fieldgate.db import DataVersions, now, sqlite_file
+from fieldgate.db import DataVersions, sqlite_file
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.metrics_folder import create_metrics_folder
 from fieldgate.runtime.child_processes import GRACE_PERIOD_SECONDS, PARENT_PID_VARIABLE, RestartBackoff
@@ -38,9 +37,8 @@ from fieldgate.runtime.process_limits import fitting_connections, limit_arenas, 
 from fieldgate.runtime.temporary_folder import use_own_temporary_folder
 from fieldgate.settings import LOOPBACK, PREFIX, Settings
 
-DEMO_USER = "demo"
 DEMO_EVENTS = 2000
-DEMO_TOKEN_LIFETIME = timedelta(days=7)
+QUIET_LOG = {"ACCESS_LOG": "false", "LOG_LEVEL": "warning"}  # settings of a demo on a terminal, unless they are set
 STARTUP_TIMEOUT_SECONDS = 60  # then warn that the service does not respond
 MAX_HEADER_BYTES = 64 * 1024  # of a request; the HTTP server may accept twice as much
 BACKLOG = 4096  # connections that wait to be accepted
@@ -76,12 +74,15 @@ def serve(
         raise click.ClickException(
             "--demo creates an account that anybody can use, so it needs a loopback address such as 127.0.0.1."
         )
+    if demo and sys.stderr.isatty():
+        for name, value in QUIET_LOG.items():
+            os.environ.setdefault(PREFIX + name, value)
     limit_arenas()
     address = _resolve_free_address(host, port)
     settings = msgspec.structs.replace(load_settings(data), host=host, port=port)
     if sqlite_file(settings.database) is not None:
         rebuild_events(settings)
-    asyncio.run(_prepare_database(settings, demo))
+    credentials = asyncio.run(_prepare_database(settings, demo))
     _export_settings(settings)
     if not is_local:
         click.echo(
@@ -106,10 +107,12 @@ def serve(
         websockets=False,
         respawn_failed_workers=True,
         workers_kill_timeout=GRACE_PERIOD_SECONDS,
+        log_level=LogLevels(settings.log_level),
         log_dictconfig=logging_config(settings.log_level),
         log_access=False,
     )
     server.display_host = host
+    server.credentials = credentials
     server.import_workers = 0 if no_worker else import_workers
     use_own_temporary_folder()
     with in_use(settings):
@@ -159,6 +162,7 @@ class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Gra
     """
 
     display_host = ""
+    credentials: DemoCredentials | None = None
     import_workers = 0
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -177,7 +181,9 @@ class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Gra
             thread = threading.Thread(target=_supervise_worker, args=(self._stop_event, options))
             thread.start()
             self._worker_threads.append(thread)
-        threading.Thread(target=_announce_when_ready, args=(self.display_host, self.bind_port), daemon=True).start()
+        threading.Thread(
+            target=_announce_when_ready, args=(self.display_host, self.bind_port, self.credentials), daemon=True
+        ).start()
 
     def _respawn_workers(self, workers: Iterable[int], *arguments: Any, **options: Any) -> None:
         super()._respawn_workers([number for number in workers if self._is_due(number)], *arguments, **options)
@@ -234,37 +240,22 @@ def _supervise_worker(stop_event: threading.Event, options: Sequence[str]) -> No
             stop_event.wait(backoff.next_delay(time.monotonic() - started))
 
 
-async def _prepare_database(settings: Settings, demo: bool) -> None:
+async def _prepare_database(settings: Settings, demo: bool) -> DemoCredentials | None:
     from fieldgate.events.derived_tables import OtherEventFormat, has_other_format  # here: their imports take a while
     from fieldgate.events.store import EventStore
 
     async with open_database(settings, creates=True) as database:
         if await has_other_format(database):
             raise click.ClickException(str(OtherEventFormat()))
-        if demo:
-            await _create_demo_user(AccountStore(database, DataVersions(database)))
-            store = EventStore(database, DataVersions(database))
-            if not await store.has_demo() and not await store.has_real():
-                await create_demo_events(database, store, DEMO_EVENTS)
-
-
-async def _create_demo_user(store: AccountStore) -> None:
-    """Create the demo user, or give it a new password and token, and print them."""
-    password = secrets.token_urlsafe(9)
-    password_hash = Passwords().hash(password)
-    known = {row.username_key: row for row in await store.list_users()}
-    if DEMO_USER not in known:
-        new = NewUser(username=DEMO_USER, password_hash=password_hash, first_name="Demo", is_demo=True)
-        number = await store.create_user(new)
-    elif known[DEMO_USER].is_demo:
-        number = known[DEMO_USER].id
-        await store.set_password(DEMO_USER, password_hash)
-        await store.enable_user(DEMO_USER)
-        await store.revoke_all(number)
-    else:
-        raise click.ClickException(f"The user {DEMO_USER} was not created by --demo. Start without --demo.")
-    token = await store.issue_token(number, IssuedBy.COMMAND, now() + DEMO_TOKEN_LIFETIME)
-    click.echo(f"demo user  {DEMO_USER}\npassword   {password}\ntoken      {token}")
+        accounts = AccountStore(database, DataVersions(database))
+        if not demo:
+            await retire_demo_user(accounts, settings.data)
+            return None
+        credentials = await prepare_demo_user(accounts, settings.data)
+        store = EventStore(database, DataVersions(database))
+        if not await store.has_demo() and not await store.has_real():
+            await create_demo_events(database, store, DEMO_EVENTS)
+        return credentials
 
 
 def _export_settings(settings: Settings) -> None:
@@ -275,8 +266,8 @@ def _export_settings(settings: Settings) -> None:
     os.environ[PARENT_PID_VARIABLE] = str(os.getpid())
 
 
-def _announce_when_ready(host: str, port: int) -> None:
-    """Print the address as soon as the service responds."""
+def _announce_when_ready(host: str, port: int, credentials: DemoCredentials | None) -> None:
+    """Print the address as soon as the service responds, after the credentials of a demo."""
     target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
     shown = f"[{host}]" if ":" in host else host
     until = time.monotonic() + STARTUP_TIMEOUT_SECONDS
@@ -285,7 +276,8 @@ def _announce_when_ready(host: str, port: int) -> None:
             connection = http.client.HTTPConnection(target, port, timeout=2)
             connection.request("GET", "/readyz")
             if connection.getresponse().status == http.client.OK:
-                click.echo(f"listening on http://{shown}:{port}")
+                announced = f"listening on http://{shown}:{port}"
+                click.echo(announced if credentials is None else f"{credentials.text}\n{announced}")
                 return
         except OSError:
             pass

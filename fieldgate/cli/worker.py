@@ -46,4 +46,10 @@ async def _run_worker(settings: Settings, *, only_quick: bool) -> None:
     async with open_database(settings, creates=True, busy_timeout_ms=BUSY_TIMEOUT_MS) as database:
         await asyncio.to_thread(start_fork_server)
         import_worker = ImportWorker(settings, database, only_quick=only_quick)
-        await import_worker.run(stopping, on_ready=lambda: click.echo("ready for imports"))
+        await import_worker.run(stopping, on_ready=_announce)
+
+
+def _announce() -> None:
+    """Say that the worker is ready, unless it is one of those that `serve` starts."""
+    if PARENT_PID_VARIABLE not in os.environ:
+        click.echo("ready for imports")

@@ -2,11 +2,14 @@
 
 import json
 import os
+import pty
 import re
 import signal
 import socket
+import stat
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -117,19 +120,81 @@ def test_other_addresses_need_a_proxy(tmp_path: Path, served: ServerProcess) -> 
     assert advice not in served.log
 
 
-def test_second_demo_start_has_new_secrets_and_the_same_events(tmp_path: Path) -> None:
-    tokens, counts = [], []
-    for _ in range(2):
-        with (
-            ServerProcess(tmp_path, "--demo", "--no-worker", "--host", "localhost") as served,
-            served.client() as client,
-        ):
-            assert f"listening on http://localhost:{served.port}" in served.output
-            tokens.append(served.printed_value("token"))
-            statuses = [client.get(LIST, headers={"Authorization": f"Token {each}"}).status_code for each in tokens]
-            counts.append(client.get("/api/v2/event/?limit=1").json()["count"])
-    assert statuses == [401, 200], "that of the earlier start is revoked"
+def test_second_demo_start_has_the_same_credentials_and_events(tmp_path: Path) -> None:
+    """Also while the first one serves: what is logged in there stays logged in."""
+    with ServerProcess(tmp_path, "--demo", "--no-worker", "--host", "localhost") as first:
+        assert f"listening on http://localhost:{first.port}" in first.output
+        with ServerProcess(tmp_path, "--demo", "--no-worker") as second:
+            counts = []
+            for word in ("password", "token"):
+                assert first.printed_value(word) == second.printed_value(word)
+            for served in (first, second):
+                with served.client() as client:
+                    assert client.get(LIST, headers=_demo_token(first)).status_code == 200
+                    counts.append(client.get("/api/v2/event/?limit=1").json()["count"])
     assert 1900 < counts[0] == counts[1] < 2000
+    [file] = [path for path in tmp_path.iterdir() if first.printed_value("token") in path.read_text(errors="replace")]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_demo_credentials_that_no_longer_work_are_replaced(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path, "--demo", "--no-worker") as first:
+        assert run_command("user", "disable", "demo", data=tmp_path).returncode == 0
+    with ServerProcess(tmp_path, "--demo", "--no-worker") as second, second.client() as client:
+        assert second.printed_value("password") == first.printed_value("password")
+        assert second.printed_value("token") != first.printed_value("token")
+        assert client.get(LIST, headers=_demo_token(second)).status_code == 200
+        assert client.get(LIST, headers=_demo_token(first)).status_code == 401
+    file = tmp_path / "demo-credentials.json"
+    file.chmod(0o644)  # others may have read it
+    with ServerProcess(tmp_path, "--demo", "--no-worker") as third, third.client() as client:
+        assert third.printed_value("password") != second.printed_value("password")
+        assert client.get(LIST, headers=_demo_token(second)).status_code == 401
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_start_without_demo_makes_demo_credentials_invalid(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path, "--demo", "--no-worker") as demo:
+        pass
+    with ServerProcess(tmp_path, "--no-worker") as served, served.client() as client:
+        assert "The password and the tokens of the user demo no longer work." in served.log
+        assert client.get(LIST, headers=_demo_token(demo)).status_code == 401
+        login = {"username": "demo", "password": demo.printed_value("password")}
+        assert client.post("/get_auth_token", json=login).status_code == 400
+    assert not [path for path in tmp_path.iterdir() if demo.printed_value("token") in path.read_text(errors="replace")]
+
+
+def test_demo_start_on_a_terminal_ends_with_address_user_and_password(tmp_path: Path) -> None:
+    """Nothing but plain text, and nothing after it, also when the import workers are ready."""
+    port = free_port()
+    terminal, device = pty.openpty()
+    command: list[str | Path] = [FIELDGATE_COMMAND, "serve", "--demo", "--port", str(port), "--data", tmp_path]
+    with subprocess.Popen(command, stdin=device, stdout=device, stderr=device, start_new_session=True) as process:
+        os.close(device)
+        shown = ""
+        try:
+            while f"listening on http://127.0.0.1:{port}" not in shown:
+                shown += os.read(terminal, 65536).decode()
+            login = {"username": "demo", "password": shown.rpartition("password ")[2].split()[0]}
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=TIMEOUT_SECONDS) as client:
+                token = client.post("/get_auth_token", json=login).json()["token"]
+                headers = {"Authorization": f"Token {token}"}
+                sent = client.post("/api/v2/imports/", files={"file": ("a.xlsx", xlsx())}, headers=headers).json()
+                while client.get(sent["url"], headers=headers).json()["status"] == "processing":
+                    pass  # until a worker is ready
+            os.set_blocking(terminal, False)
+            with suppress(BlockingIOError):
+                shown += os.read(terminal, 65536).decode()
+        finally:
+            os.close(terminal)
+            process.terminate()
+    lines = [line for line in shown.splitlines() if line]
+    assert [line.split()[0] for line in lines[-4:]] == ["demo", "password", "token", "listening"]
+    assert "{" not in shown
+
+
+def _demo_token(served: ServerProcess) -> dict[str, str]:
+    return {"Authorization": f"Token {served.printed_value('token')}"}
 
 
 def test_port_in_use(tmp_path: Path, served: ServerProcess) -> None:
