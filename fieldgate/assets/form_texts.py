@@ -13,7 +13,7 @@ MAX_QUOTED_CHARS = 80  # of a label inside another text
 MAX_QUOTED_SOURCE_CHARS = 2000  # of the label with its tags
 MAX_READABLE_CHARS = 10_000  # of a text whose references are replaced
 
-_CODE = re.compile(r"\(\s*([A-Za-z]{2,3})(?:[-_][^()]*)?\s*\)\s*$")  # French (fr)
+_CODE = re.compile(r"\(\s*([A-Za-z]{2,3})(?:[-_][^()]*|\s*)\)\s*$")  # French (fr)
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>")
 # What is marked cannot contain the mark itself, so the time is linear in the length of the text.
 _EMPHASIS = re.compile(r"\*\*(?=\S)([^*]{1,1000})(?<=\S)\*\*|__(?=\S)([^_]{1,1000})(?<=\S)__")

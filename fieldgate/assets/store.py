@@ -28,6 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.accounts.store import MAX_COMPARED_CHARS
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users, with_service_accounts
 from fieldgate.assets import visibility_sql
 from fieldgate.assets.asset_log import change_entries
@@ -497,7 +498,8 @@ def strip_control_characters(name: str) -> str:
 
 def name_key(name: str) -> str:
     """Return a key that ignores case and the encoding of accents: `École`, `école` and `ÉCOLE` have the same key."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    compared = unicodedata.normalize("NFKC", name[:MAX_COMPARED_CHARS]).casefold()
+    return unicodedata.normalize("NFKC", compared)
 
 
 def tags_key(tags: Sequence[str]) -> str:

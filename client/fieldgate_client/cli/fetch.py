@@ -42,7 +42,7 @@ GZIP = ".gz"
 _PAGE_PARAMETERS = frozenset({"limit", "offset", "start", "page", "page_size", "format"})
 _EVENT_LISTS = frozenset({"event", "api/v2/event"})
 # Filters of the server with two underscores cannot be confused with options.
-_FILTER = re.compile(r"--([A-Za-z][A-Za-z0-9_]*__[A-Za-z0-9_]+)(=.*)?", re.DOTALL)
+_FILTER = re.compile(r"--(?=[A-Za-z][A-Za-z0-9_]*?__[A-Za-z0-9_])([A-Za-z0-9_]+)(=.*)?", re.DOTALL)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

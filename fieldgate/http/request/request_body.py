@@ -35,6 +35,8 @@ from fieldgate.i18n.messages import Message
 from fieldgate.overload import NoProgress, Overload, run_in_thread_if
 
 PARSE_IN_THREAD_THRESHOLD_BYTES = 1024 * 1024  # parsing takes milliseconds from here on
+MAX_PART_HEADERS = 8
+MAX_PART_HEADER_BYTES = 4096  # of each; a file name of 255 characters has 2,295 bytes in `filename*`
 MAX_BYTES_IN_MEMORY = 64 * 1024  # more of a file is written to disk
 RETRY_SECONDS = 60
 
@@ -43,7 +45,8 @@ NO_SPACE = Message("The server has no space for uploads at the moment. Try again
 
 Parsed = TypeVar("Parsed")
 
-_QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
+# A quote that is never closed goes on to the end: a search from each quote in it would take quadratic time.
+_QUOTED = re.compile(r'"(?:\\.|[^"\\])*+"?', re.DOTALL)
 _EXTENDED_FILENAME = re.compile(
     r";\s*filename\*\s*=\s*([\w.:+-]+)'[^';]*'([^\s;]+)", re.ASCII | re.IGNORECASE
 )  # RFC 5987
@@ -161,7 +164,12 @@ class IncomingBody:
         _, options = parse_options_header(self._headers.get(b"content-type", b"").decode("latin-1"))
         parts: list[Part] = []
         with _multipart_errors():
-            parser = PushMultipartParser(options.get("boundary", ""), max_segment_count=MAX_FIELDS)
+            parser = PushMultipartParser(
+                options.get("boundary", ""),
+                max_header_size=MAX_PART_HEADER_BYTES,
+                max_header_count=MAX_PART_HEADERS,
+                max_segment_count=MAX_FIELDS,
+            )
             async for chunk in self._chunks(limit):
                 for event in parser.parse(chunk):
                     if isinstance(event, MultipartSegment):
@@ -222,7 +230,9 @@ def part_filename(head: MultipartSegment) -> str | None:
 
 
 def _sent_filename(head: MultipartSegment) -> str | None:
-    extended = _EXTENDED_FILENAME.search(_QUOTED.sub('""', head.header("Content-Disposition")))
+    disposition = head.header("Content-Disposition")
+    is_extended = "filename*" in disposition.lower()
+    extended = _EXTENDED_FILENAME.search(_QUOTED.sub('""', disposition)) if is_extended else None
     if extended is not None:
         with suppress(LookupError):
             return unquote(extended[2], encoding=extended[1])

@@ -28,6 +28,7 @@ _EMPTY_URL = httpx.URL("")
 # Programs do not agree on what other characters mean: some end the name of the host at a backslash.
 _HOST = re.compile(r"[A-Za-z0-9._:-]+")
 _MAX_HOST_CHARS = 100  # in a message
+_MAX_DISPOSITION_CHARS = 4000  # `email` takes quadratic time for a quote that is not closed
 
 
 class SafeDownloader:
@@ -162,9 +163,15 @@ async def _read_content(response: httpx.Response, url: httpx.URL, max_bytes: int
 
 
 def _file_name(response: httpx.Response, url: httpx.URL) -> str:
+    header = response.headers.get("content-disposition", "")
+    return base_name(content_disposition_filename(header) or url.path)
+
+
+def content_disposition_filename(header: str) -> str | None:
+    """The file name in a header of another server."""
     parsed_header = EmailMessage()
-    parsed_header["Content-Disposition"] = response.headers.get("content-disposition", "")
-    return base_name(parsed_header.get_filename() or url.path)
+    parsed_header["Content-Disposition"] = header[:_MAX_DISPOSITION_CHARS]
+    return parsed_header.get_filename()
 
 
 def _host_matches(entry: str, url: httpx.URL) -> bool:

@@ -98,7 +98,7 @@ FILTERS = {
     "form": "metadata__asset_uid",
 }
 _TEAM_UID = re.compile(rf"{TEAM_PREFIX}t\w{{21}}")  # in place of a name that the caller may not know
-_TERM = re.compile(r'(\w+):"((?:[^"\\]|\\.)*)"')
+_TERM = re.compile(r'\b(\w+):"((?:[^"\\]|\\.)*)"')
 
 
 @pages.show("asset_history", "assets/history.html")

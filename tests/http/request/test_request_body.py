@@ -11,10 +11,11 @@ from typing import IO, Any, NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from multipart import MultipartSegment
 
 from fieldgate.errors import BadRequest, PayloadTooLarge, ServiceUnavailable
 from fieldgate.http.request.body_parsing import BodyLimit, UploadedFile
-from fieldgate.http.request.request_body import IncomingBody, Receive
+from fieldgate.http.request.request_body import IncomingBody, Receive, part_filename
 from fieldgate.overload import Overload
 from tests.conftest import Service, StartService
 from tests.imports.workbooks import xlsx
@@ -142,6 +143,28 @@ async def test_malformed_multipart_is_a_bad_request(reader: Reader, body: bytes)
     incoming = open_body(reader, body)
     with pytest.raises(BadRequest, match="multipart"):
         await incoming.read_fields(LIMIT)
+    await incoming.close()
+
+
+def test_quote_that_is_not_closed_hides_what_follows() -> None:
+    heads = {
+        """filename="a.xlsx"; filename*=UTF-8''%C3%A9.xlsx""": "é.xlsx",
+        """filename="a; filename*=UTF-8''b.xlsx"; size=1""": "a; filename*=UTF-8''b.xlsx",
+        """filename=a.xlsx; x="; filename*=UTF-8''b.xlsx""": "a.xlsx",
+    }
+    for value, name in heads.items():
+        assert part_filename(MultipartSegment([("Content-Disposition", f"form-data; name=file; {value}")])) == name
+
+
+@pytest.mark.parametrize(("size", "is_accepted"), [(4000, True), (4100, False)])
+async def test_headers_of_a_part_are_limited(reader: Reader, size: int, is_accepted: bool) -> None:
+    body = multipart(b"x").replace(b"a/x.xlsx", b"x" * size)
+    incoming = open_body(reader, body)
+    if is_accepted:
+        assert (await incoming.read_fields(LIMIT))["file"].name == "x" * size
+    else:
+        with pytest.raises(BadRequest, match="multipart"):
+            await incoming.read_fields(LIMIT)
     await incoming.close()
 
 
