@@ -204,22 +204,22 @@ def unknown_parameters_error(names: Iterable[str], known: Iterable[str]) -> Vali
     """The error for unknown parameters, with the most similar known name for each."""
     near = Message("There is no such parameter. Did you mean {name}?")
     far = Message("There is no such parameter. Known ones: {names}.")
-    return _unknown_names_error(names, known, near.text, far.text)
+    return _unknown_names_error(names, known, near, far)
 
 
 def unknown_fields_error(names: Iterable[str], known: Iterable[str]) -> ValidationError:
     """The error for unknown fields of a body, with the most similar known name for each."""
     near = Message("There is no such field. Did you mean {name}?")
     far = Message("There is no such field. Known ones: {names}.")
-    return _unknown_names_error(names, known, near.text, far.text)
+    return _unknown_names_error(names, known, near, far)
 
 
-def _unknown_names_error(names: Iterable[str], known: Iterable[str], near: str, far: str) -> ValidationError:
+def _unknown_names_error(names: Iterable[str], known: Iterable[str], near: Message, far: Message) -> ValidationError:
     candidates = sorted(known)
     wrong: dict[str, list[Message]] = {}
     for name in islice(names, MAX_REPORTED_NAMES):
         nearest = get_close_matches(name[:MAX_REPORTED_NAME_CHARS], candidates, n=1)
-        message = Message(near, name=nearest[0]) if nearest else Message(far, names=", ".join(candidates))
+        message = Message(near.text, name=nearest[0]) if nearest else Message(far.text, names=", ".join(candidates))
         wrong[name[:MAX_REPORTED_NAME_CHARS]] = [message]
     return ValidationError(wrong)
 

@@ -1,5 +1,6 @@
 """Catalogues are complete, and every form of every plural is there."""
 
+import ast
 import re
 from functools import cache
 from importlib.machinery import SourceFileLoader
@@ -11,11 +12,17 @@ from typing import Any
 import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
+from jinja2 import Environment, nodes
 
+import fieldgate
 from fieldgate.i18n.catalogs import catalog_path
 from fieldgate.i18n.languages import TRANSLATED_LANGUAGES, Language
 from fieldgate.i18n.messages import PluralMessage, translate
 
+PACKAGE = Path(fieldgate.__file__).parent
+ARGUMENTS = {"Message": 1, "PluralMessage": 2}  # that are texts
+# Here the texts are those of templates, of responses that are translated already, or of stored messages.
+TEXTS_OF_OTHERS = ("web/page_templates.py", "http/internal_api.py")
 COUNTS = (0, 1, 2, 3, 11, 100, 1000)
 SAME_AS_IN_ENGLISH = {(Language.FRENCH, "{count} question"), (Language.FRENCH, "{count} permission")}
 
@@ -56,6 +63,40 @@ def test_every_message_is_translated_and_no_entry_is_unused(language: Language) 
     entries = {entry.id: entry for entry in _read(language) if entry.id}
     assert set(entries) == all_messages()
     assert [entry.id for entry in entries.values() if not entry.string or entry.fuzzy] == []
+
+
+def test_no_message_of_the_code_is_missed() -> None:
+    """Every call of the two classes in the syntax tree, wherever it is written, also inside an f-string."""
+    for path in PACKAGE.rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+                continue
+            if call.func.id not in ARGUMENTS:
+                continue
+            place = f"{path.relative_to(PACKAGE)}:{call.lineno}"
+            texts = call.args[: ARGUMENTS[call.func.id]]
+            if all(isinstance(text, ast.Constant) for text in texts):
+                found = tuple(text.value for text in texts if isinstance(text, ast.Constant))
+                assert (found[0] if len(found) == 1 else found) in all_messages(), place
+            elif str(path.relative_to(PACKAGE)) not in TEXTS_OF_OTHERS:
+                written = [ast.unparse(text) for text in texts]
+                assert all(text.endswith((".text", ".plural")) for text in written), (
+                    f"{place}: not the text of a message"
+                )
+
+
+def test_no_message_of_a_template_is_missed() -> None:
+    environment = Environment(extensions=["jinja2.ext.do"])
+    calls = 0
+    for path in (PACKAGE / "web" / "templates").rglob("*.html"):
+        for call in environment.parse(path.read_text()).find_all(nodes.Call):
+            if isinstance(call.node, nodes.Name) and call.node.name in ("_", "_n"):
+                texts = call.args[: 1 if call.node.name == "_" else 2]
+                found = tuple(text.value for text in texts if isinstance(text, nodes.Const))
+                assert len(found) == len(texts), f"{path.name}:{call.lineno}: the text is not written here"
+                assert (found[0] if len(found) == 1 else found) in all_messages(), f"{path.name}:{call.lineno}"
+                calls += 1
+    assert calls > 1000
 
 
 @pytest.mark.parametrize("language", TRANSLATED_LANGUAGES)

@@ -45,11 +45,11 @@ _STRANGER = Message("You have no account here. Ask the operator of this service 
 _TAKEN = Message(
     "There already is a user {name} here. If this is you, log in with your password, and link {provider} on the page "
     "of your account. Otherwise ask the operator for an account."
-).text
+)
 _TAKEN_WITHOUT_PASSWORDS = Message(
     "There already is a user {name} here. If this is you, log in as you did before, and link {provider} on the page of "
     "your account, or ask the operator to link it. Otherwise ask the operator for an account."
-).text
+)
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -201,8 +201,8 @@ class SignOn:
         row = await self._identities.find_user(provider.issuer, subject)
         if row is None:
             # The user may be the same person, or another one: the provider cannot know.
-            text = _TAKEN if self.password_login is PasswordLogin.ALL else _TAKEN_WITHOUT_PASSWORDS
-            raise Conflict(Message(text, name=username, provider=provider.name))
+            refusal = _TAKEN if self.password_login is PasswordLogin.ALL else _TAKEN_WITHOUT_PASSWORDS
+            raise Conflict(Message(refusal.text, name=username, provider=provider.name))
         return row
 
     async def _apply_claims(self, provider: Provider, claims: Mapping[str, Any], user: User) -> None:
