@@ -8,8 +8,9 @@ without credentials.
 import asyncio
 import sys
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Hashable
+from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from fieldgate.errors import ServiceUnavailable
@@ -24,6 +25,7 @@ RETRY_SECONDS = 5
 MAX_COSTLY_REQUESTS = 4
 # SQLite has one writer, and writers wait in the order of arrival. More writes of one user would gain little.
 MAX_WRITES_PER_USER = 8
+MAX_LARGE_BODIES = 4  # that are parsed and handled; one of each caller
 MAX_LOADED_BYTES = 16 * 1024 * 1024  # of bodies that are in memory as a whole; parsing them takes several times as much
 MAX_UNREAD_BYTES = 128 * 1024 * 1024  # of large responses that clients have not read yet
 # The HTTP server copies what it gets and keeps it until the client has read it. Of a larger body it gets one part after
@@ -32,6 +34,15 @@ MAX_WHOLE_BYTES = 256 * 1024
 PART_BYTES = 64 * 1024
 NO_PROGRESS_SECONDS = 30.0  # how long a client may neither send nor read anything
 
+# Readers choose how long an export takes: nobody has more than two, and those without credentials never have the slots
+# of users.
+MAX_EXPORTS = 16  # of users, and as many of addresses
+MAX_EXPORTS_PER_CALLER = 2
+MAX_WORKING_EXPORTS = 1  # with the threads of two, other requests wait three times as long
+EXPORT_TURN_SECONDS = 600.0  # nobody waits for that long: all who work end their chunk
+EXPORT_RETRY_SECONDS = 60
+
+TOO_MANY_EXPORTS = Message("Too many exports are running. Please try again in a minute.")
 TOO_MANY_UPLOADS = Message("Too many uploads are in progress. Try again in a few seconds.")
 
 Params = ParamSpec("Params")
@@ -136,6 +147,35 @@ class Slots:
         return ServiceUnavailable(self._refusal, self._retry_seconds)
 
 
+class Exports:
+    """Files that are made while they are sent: a limited number, of which one works at a time, in turns by caller."""
+
+    def __init__(self) -> None:
+        self._user_slots = _export_slots()
+        self._address_slots = _export_slots()
+        # Each caller waits for one turn only, so that all callers have as many.
+        self._turns_of_caller = Slots(sys.maxsize, 1, wait_seconds=EXPORT_TURN_SECONDS)
+        self._turns = Slots(MAX_WORKING_EXPORTS, 1, wait_seconds=EXPORT_TURN_SECONDS)
+
+    async def stream(self, chunks: AsyncGenerator[bytes, None], caller: Hashable) -> AsyncGenerator[bytes, None]:
+        """Yield the chunks. A slot of the caller is taken from before the first is made until the last was sent.
+
+        `caller` is the id of a user, or an address.
+        """
+        slots = self._user_slots if isinstance(caller, int) else self._address_slots
+        async with aclosing(chunks), slots.slot(caller):
+            while True:
+                async with self._turns_of_caller.slot(caller), self._turns.slot(caller):
+                    chunk = await anext(chunks, None)
+                if chunk is None:
+                    return
+                yield chunk
+
+
+def _export_slots() -> Slots:
+    return Slots(MAX_EXPORTS, MAX_EXPORTS_PER_CALLER, refusal=TOO_MANY_EXPORTS, retry_seconds=EXPORT_RETRY_SECONDS)
+
+
 class NoProgress(Exception):
     """The client neither sent nor read anything for too long."""
 
@@ -150,7 +190,9 @@ class Overload:
         self.writes = Slots(sys.maxsize, MAX_WRITES_PER_USER, max_waiting_per_caller=sys.maxsize)
         self.uploads = Slots(max_upload_bytes, max(1, max_upload_bytes // 2), refusal=TOO_MANY_UPLOADS)
         self.loaded_bodies = Slots(MAX_LOADED_BYTES, MAX_LOADED_BYTES, refusal=TOO_MANY_UPLOADS)
+        self.large_bodies = Slots(MAX_LARGE_BODIES, 1, refusal=TOO_MANY_UPLOADS)
         self.responses = Slots(MAX_UNREAD_BYTES, MAX_UNREAD_BYTES // 2)
+        self.exports = Exports()
 
     def check_requests(self) -> None:
         """Raise `ServiceUnavailable` if there are more requests than allowed, with the one that asks."""
@@ -189,11 +231,17 @@ def caller_key(caller: Caller, address: str) -> Hashable:
 
 
 async def run_in_thread(work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
-    """Run a function in a thread. Who is cancelled waits until it has ended: the work still holds its slot."""
-    running = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
+    """Run a function in a thread. A caller that is cancelled waits until it has ended: the work holds its slot."""
+    return await run_interruptible(partial(work, *args, **kwargs), lambda: None)
+
+
+async def run_interruptible(work: Callable[[], Result], interrupt: Callable[[], None]) -> Result:
+    """Run a function in a thread. A caller that is cancelled interrupts it, and waits until it has ended."""
+    running = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
+        interrupt()
         await asyncio.gather(running, return_exceptions=True)
         raise
 

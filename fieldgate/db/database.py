@@ -15,6 +15,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL, BigInteger, ColumnElement, Executable, create_engine, event, literal, make_url, type_coerce
@@ -28,7 +29,7 @@ from fieldgate.db.json_text import decode_json, encode_json
 from fieldgate.db.outages import DatabaseGone, is_broken_connection
 from fieldgate.db.postgres_url import PostgresURL
 from fieldgate.db.tables import ClockTime, Timestamp, now
-from fieldgate.overload import run_in_thread
+from fieldgate.overload import run_interruptible
 
 if TYPE_CHECKING:
     import asyncpg  # not at run time: not loaded when SQLite is used
@@ -134,16 +135,14 @@ class Database:
     async def read(self, read: Work[Result]) -> Result:
         """Run a function that only reads, in one snapshot of the data, and return its result.
 
-        On SQLite it runs in a thread, so it must use nothing but its connection and its own data.
+        On SQLite it runs in a thread, so it must use nothing but its connection and its own data. If the caller is
+        cancelled, a statement that is running ends.
         """
         if self.is_sqlite:
-            return await run_in_thread(self._read_sync, read)
+            reader = _InterruptibleReader(self._sync_engine)
+            return await run_interruptible(lambda: reader.run(read), reader.interrupt)
         async with self.read_transaction() as connection:
             return await connection.run_sync(read)
-
-    def _read_sync(self, read: Work[Result]) -> Result:
-        with self._sync_engine.begin() as connection:
-            return read(connection)
 
     @cached_property
     def _sync_engine(self) -> Engine:
@@ -321,6 +320,30 @@ class Database:
     def _note_opened(self, connection: Any) -> None:
         self._opened = [each for each in self._opened if each._connection is not None]  # None: it was closed
         self._opened.append(connection.driver_connection)
+
+
+class _InterruptibleReader:
+    """Runs one read on SQLite. Its statement can be ended from another thread, while the connection is its own."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._lock = Lock()
+        self._connection: Any = None  # of the driver
+
+    def run(self, read: Work[Result]) -> Result:
+        with self._engine.begin() as connection:
+            with self._lock:
+                self._connection = connection.connection.driver_connection
+            try:
+                return read(connection)
+            finally:
+                with self._lock:
+                    self._connection = None
+
+    def interrupt(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.interrupt()
 
 
 def sqlite_file(database_url: str) -> Path | None:

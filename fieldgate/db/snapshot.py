@@ -44,6 +44,7 @@ async def snapshot(database: Database) -> AsyncIterator[Snapshot]:
         try:
             yield _SqliteSnapshot(database, connection, thread)
         finally:
+            connection.interrupt()  # a statement that is still running: the caller was cancelled
             thread.submit(connection.close)
             thread.shutdown(wait=False)
         return

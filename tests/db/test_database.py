@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Column, Integer, MetaData, Table, bindparam, cast, func, select, text
+from sqlalchemy.engine import Connection
 from sqlalchemy.types import JSON, Text
 
 from fieldgate.db import Database, PreparedQuery, Timestamp
@@ -123,6 +124,33 @@ def test_timestamps_are_exact_to_the_microsecond(timestamp: datetime) -> None:
         Timestamp.pack(timestamp.replace(year=2000) + timedelta(microseconds=1))
         == Timestamp.pack(timestamp.replace(year=2000)) + 1
     )
+
+
+async def test_a_statement_ends_when_its_reader_is_cancelled(tmp_path: Path) -> None:
+    """The work of a client that has left must not go on. It would take half a minute."""
+    database = Database(f"sqlite:///{tmp_path}/data.db")
+    has_begun, ended = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def begin(number: int) -> int:
+        loop.call_soon_threadsafe(has_begun.set)
+        return number
+
+    def count(connection: Connection) -> None:
+        driver: Any = connection.connection.driver_connection
+        driver.create_function("begin_at", 1, begin)
+        numbers = "SELECT begin_at(1) UNION ALL SELECT number + 1 FROM numbers WHERE number < 100000000"
+        connection.execute(text(f"WITH RECURSIVE numbers(number) AS ({numbers}) SELECT count(*) FROM numbers"))
+        loop.call_soon_threadsafe(ended.set)
+
+    reading = asyncio.create_task(database.read(count))
+    await has_begun.wait()
+    reading.cancel()
+    await asyncio.wait([reading])
+    assert reading.cancelled()
+    assert not ended.is_set()
+    assert await database.read(lambda connection: connection.execute(text("SELECT 1")).scalar_one()) == 1
+    await database.close()
 
 
 async def test_no_connection_is_lost_if_its_task_is_cancelled(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from fieldgate.events.export.exporter import MAX_EXPORTS, MAX_EXPORTS_PER_CALLER, EventExporter
+from fieldgate.events.export.exporter import EventExporter
 from fieldgate.events.store import EventStore
+from fieldgate.overload import MAX_EXPORTS, MAX_EXPORTS_PER_CALLER
 from tests.conftest import Service, StartService
 from tests.events.event_service import PATH, make_event
 
@@ -188,9 +189,7 @@ async def test_a_cancelled_request_gives_the_slot_back(
             elif moment == "has a slot":
                 await reached.wait()
             else:
-                exporter = service.app.app_context.services[EventExporter]
-                assert isinstance(exporter, EventExporter)
-                while not exporter._address_slots._waiting:
+                while not service.app.app_context.overload.exports._address_slots._waiting:
                     await asyncio.sleep(0)
             cancelled.task.cancel()
             with suppress(asyncio.CancelledError):

@@ -21,57 +21,63 @@ from fieldgate.assets.tables import COLLECTION, assets, assignments, has_not_end
 from fieldgate.assets.workbook_downloads import XLS_SUFFIX
 from fieldgate.db import Database, Snapshot, Timestamp, now, snapshot
 from fieldgate.db.log import USERS, LogEntry, LogObject, count_in_log, log
+from fieldgate.db.snapshot import Rows
 from fieldgate.errors import NotFound
 from fieldgate.http.operations import Routes
 from fieldgate.http.response.attachment import attachment, dated_name, file_headers, safe_name
 from fieldgate.http.response.responses import CHUNK_BYTES, Response
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Scope, User
-from fieldgate.overload import Slots, run_in_thread
+from fieldgate.overload import Exports, run_in_thread
 
-MAX_EXPORTS = 2  # in one process; a user has one at a time
 MAX_BYTES_IN_MEMORY = 1024 * 1024  # then the file is on disk
 ZIP_MEDIA_TYPE = "application/zip"
-TOO_MANY_EXPORTS = Message("Too many exports are running. Please try again in a minute.")
-RETRY_SECONDS = 60
 routes = Routes(tag=TAG, scope=Scope.ALL)  # it has forms, permissions and the log
 
 
 class AccountExporter:
-    def __init__(self, database: Database, files: FormFiles) -> None:
+    def __init__(self, database: Database, files: FormFiles, exports: Exports) -> None:
         self._database = database
         self._files = files
-        self._slots = Slots(MAX_EXPORTS, 1, refusal=TOO_MANY_EXPORTS, retry_seconds=RETRY_SECONDS)
+        self._exports = exports
 
-    async def stream(self, user: User) -> AsyncGenerator[bytes, None]:
-        """Yield the file in chunks. The slot is taken until the last one was sent."""
-        async with self._slots.slot(user.quota_id):
-            with tempfile.SpooledTemporaryFile(MAX_BYTES_IN_MEMORY) as file:
-                with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                    await self._write(archive, user)
-                file.seek(0)
-                while chunk := await run_in_thread(file.read, CHUNK_BYTES):
-                    yield chunk
+    def stream(self, user: User) -> AsyncGenerator[bytes, None]:
+        """Yield the file in chunks. A slot is taken until the last one was sent."""
+        return self._exports.stream(self._chunks(user), user.quota_id)
 
-    async def _write(self, archive: zipfile.ZipFile, user: User) -> None:
+    async def _chunks(self, user: User) -> AsyncGenerator[bytes, None]:
+        """After an empty chunk another export may work, and the client may have left."""
+        with tempfile.SpooledTemporaryFile(MAX_BYTES_IN_MEMORY) as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                for form in await self._write_tables(archive, user):
+                    yield b""
+                    await self._write_form(archive, user, form)
+            file.seek(0)
+            while chunk := await run_in_thread(file.read, CHUNK_BYTES):
+                yield chunk
+
+    async def _write_tables(self, archive: zipfile.ZipFile, user: User) -> Rows:
+        """Write all but the forms. Return what identifies those."""
         async with snapshot(self._database) as state:
             for name, query in _queries(user.id).items():
                 await _write_rows(archive, name, state, query)
-            forms = await state.rows(
+            return await state.rows(
                 select(assets.c.id, assets.c.uid, assets.c.name, assets.c.asset_type)
                 .where(assets.c.owner_id == user.id, assets.c.deleted_at.is_(None), assets.c.asset_type != COLLECTION)
                 .order_by(assets.c.id)
             )
-        for asset_id, uid, name, asset_type in forms:
-            path = " ".join(filter(None, ("forms/" + safe_name(name), uid)))  # the uid makes it unique
-            try:
-                workbook = await self._files.load_newest(asset_id, asset_type, XLS_SUFFIX, user.quota_id)
-            except NotFound:  # it does not fit into a workbook
-                content = await self._files.load_content(asset_id)
-                await run_in_thread(archive.writestr, f"{path}.json", msgspec.json.encode(content))
-                continue
-            if workbook is not None:  # deleted meanwhile
-                await run_in_thread(archive.writestr, path + workbook.suffix, workbook.data)
+
+    async def _write_form(self, archive: zipfile.ZipFile, user: User, form: Sequence[Any]) -> None:
+        asset_id, uid, name, asset_type = form
+        path = " ".join(filter(None, ("forms/" + safe_name(name), uid)))  # the uid makes it unique
+        try:
+            workbook = await self._files.load_newest(asset_id, asset_type, XLS_SUFFIX, user.quota_id)
+        except NotFound:  # it does not fit into a workbook
+            content = await self._files.load_content(asset_id)
+            await run_in_thread(archive.writestr, f"{path}.json", msgspec.json.encode(content))
+            return
+        if workbook is not None:  # deleted meanwhile
+            await run_in_thread(archive.writestr, path + workbook.suffix, workbook.data)
 
 
 def _queries(user_id: int) -> Mapping[str, Select[Any]]:

@@ -41,6 +41,7 @@ from sqlalchemy import (
 
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, team_members, teams, tokens, users, with_teams_of
+from fieldgate.assets.sharing.review_files import MAX_FILE_ROWS, FileRow
 from fieldgate.assets.tables import assets, assignments, grants_now
 from fieldgate.db import Database, RowPage, Timestamp, paginate
 from fieldgate.identity import User
@@ -81,14 +82,39 @@ class ReviewStore:
 
     async def load(self, caller: User, filters: ReviewFilters, page: PageRequest) -> RowPage:
         """Return a page of the assignments. References in the filters are plain names."""
-        query = _select_reviewed(caller, filters.user, is_sqlite=self._database.is_sqlite)
-        rows = query.subquery("reviewed")
-        column = rows.c[_ORDERS[filters.ordering.removeprefix("-")]]
-        order = column.desc() if filters.ordering.startswith("-") else column.asc()
-        # Without an end or a last use comes last, in both databases.
-        total_order = [column.is_(None), order, rows.c.username_key, rows.c.asset_id, rows.c.permission]
-        found = select(rows).where(*_conditions(filters, rows.c))
-        return await paginate(self._database, found, page, order_by=[*total_order, rows.c.is_inherited, rows.c.user_id])
+        rows = self._rows(caller, filters)
+        selected = select(rows).where(*_conditions(filters, rows.c))
+        return await paginate(self._database, selected, page, order_by=_total_order(filters, rows.c))
+
+    async def count(self, caller: User, filters: ReviewFilters) -> int:
+        rows = self._rows(caller, filters)
+        count: int = await self._database.scalar(select(func.count()).where(*_conditions(filters, rows.c)))
+        return count
+
+    def select_file(self, caller: User, filters: ReviewFilters) -> Select[Any]:
+        """Select the columns of a file, in order. More than `MAX_FILE_ROWS` can only come between count and file."""
+        rows = self._rows(caller, filters)
+        columns = [rows.c[name] for name in FileRow._fields]
+        selected = select(*columns).where(*_conditions(filters, rows.c))
+        return selected.order_by(*_total_order(filters, rows.c)).limit(MAX_FILE_ROWS)
+
+    def _rows(self, caller: User, filters: ReviewFilters) -> Subquery:
+        return _select_reviewed(caller, filters.user, is_sqlite=self._database.is_sqlite).subquery("reviewed")
+
+
+def _total_order(filters: ReviewFilters, columns: Any) -> list[ColumnElement[Any]]:
+    column = columns[_ORDERS[filters.ordering.removeprefix("-")]]
+    order = column.desc() if filters.ordering.startswith("-") else column.asc()
+    # Without an end or a last use comes last, in both databases.
+    first = [column.is_(None), order]
+    return [
+        *first,
+        columns.username_key,
+        columns.asset_id,
+        columns.permission,
+        columns.is_inherited,
+        columns.user_id,
+    ]
 
 
 _ORDERS = {
@@ -300,11 +326,16 @@ def _conditions(filters: ReviewFilters, columns: Any) -> Sequence[ColumnElement[
     if filters.inherited is not None:
         found.append(columns.is_inherited.is_(filters.inherited))
     if filters.expires_before is not None:
-        found.append(columns.expires_at < filters.expires_before)
+        found.append(_is_before(columns.expires_at, filters.expires_before))
     if filters.not_seen_since is not None:  # neither the public nor a team is a person
-        is_unseen = or_(columns.last_seen.is_(None), columns.last_seen < filters.not_seen_since)
+        is_unseen = or_(columns.last_seen.is_(None), _is_before(columns.last_seen, filters.not_seen_since))
         found.append(and_(is_unseen, columns.user_id != PUBLIC_USER_ID, not_(columns.is_team)))
     return found
+
+
+def _is_before(column: ColumnElement[Any], time: datetime) -> ColumnElement[bool]:
+    """Compare as numbers: a snapshot leaves values to the driver."""
+    return type_coerce(column, BigInteger) < Timestamp.pack(time)
 
 
 ReviewedRow = Row[Any]

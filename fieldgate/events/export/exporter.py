@@ -6,7 +6,6 @@ one batch of records and the ids of all. Slow work runs in threads, so other req
 turns with each batch: an export of one delays those of others little.
 """
 
-import sys
 from array import array
 from collections.abc import Hashable, Sequence
 from contextlib import aclosing
@@ -19,44 +18,22 @@ from fieldgate.events.search.event_search import EventSearch, EventState
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message
-from fieldgate.overload import Slots, run_in_thread
+from fieldgate.overload import Exports, run_in_thread
 from fieldgate.pagination import PageRequest
 
 BATCH_SIZE = 250  # events
 ALL_EVENTS = PageRequest(2**31)
-# In one process. Readers choose how long an export takes: nobody has more than two, and those without credentials never
-# have the slots of users.
-MAX_EXPORTS = 16  # of users, and as many of addresses
-MAX_EXPORTS_PER_CALLER = 2
-MAX_WORKING = 1  # exports that make a batch: with the threads of two, other requests wait three times as long
-TURN_SECONDS = 600.0  # nobody waits for that long: all who work end their batch
-TOO_MANY_EXPORTS = Message("Too many exports are running. Please try again in a minute.")
-RETRY_SECONDS = 60
 
 
 class EventExporter:
-    """Streams exports, a limited number at a time. There is one per process."""
+    """Streams exports, a limited number at a time (`Exports`). There is one per process."""
 
-    def __init__(
-        self,
-        search: EventSearch,
-        *,
-        max_exports: int = MAX_EXPORTS,
-        max_working: int = MAX_WORKING,
-        batch_size: int = BATCH_SIZE,
-    ) -> None:
+    def __init__(self, search: EventSearch, exports: Exports, *, batch_size: int = BATCH_SIZE) -> None:
         self._search = search
-        self._user_slots, self._address_slots = (
-            Slots(max_exports, MAX_EXPORTS_PER_CALLER, refusal=TOO_MANY_EXPORTS, retry_seconds=RETRY_SECONDS)
-            for _ in range(2)
-        )
-        # Each caller waits for one turn only, so that all callers have as many.
-        self._turns_of_caller = Slots(sys.maxsize, 1, wait_seconds=TURN_SECONDS)
-        self._turns = Slots(max_working, 1, wait_seconds=TURN_SECONDS)
+        self._exports = exports
         self._batch_size = batch_size
 
-    async def stream(
+    def stream(
         self,
         filters: EventFilters,
         scope: ViewerScope,
@@ -64,20 +41,16 @@ class EventExporter:
         context: FileContext,
         caller: Hashable,
     ) -> Chunks:
-        """Yield the file in chunks. A slot of the caller is taken until the work on it has ended.
+        """Yield the file in chunks. `caller` is the id of a user, or an address."""
+        return self._exports.stream(self._chunks(filters, scope, serializer, context), caller)
 
-        `caller` is the id of a user, or an address.
-        """
-        slots = self._user_slots if isinstance(caller, int) else self._address_slots
-        async with slots.slot(caller):
-            records = self._record_batches(filters, scope, context.language, serializer.shape)
-            async with aclosing(records), aclosing(serializer.stream(records, context)) as chunks:
-                while True:
-                    async with self._turns_of_caller.slot(caller), self._turns.slot(caller):
-                        chunk = await anext(chunks, None)
-                    if chunk is None:
-                        return
-                    yield chunk
+    async def _chunks(
+        self, filters: EventFilters, scope: ViewerScope, serializer: EventSerializer, context: FileContext
+    ) -> Chunks:
+        records = self._record_batches(filters, scope, context.language, serializer.shape)
+        async with aclosing(records), aclosing(serializer.stream(records, context)) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
     async def _record_batches(
         self, filters: EventFilters, scope: ViewerScope, language: Language, shape: RecordShape

@@ -1,10 +1,9 @@
 """Responses: encoding, compression, validators, common headers, sending, and the cache of complete ones."""
 
-import asyncio
 import gzip
 import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from http import HTTPStatus
 from itertools import chain
 from typing import Any
@@ -14,8 +13,8 @@ import msgspec
 import zstandard
 
 from fieldgate import __version__
-from fieldgate.errors import Header
-from fieldgate.http.disconnects import Receive, wait_for_disconnect
+from fieldgate.errors import Header, RequestTimeout
+from fieldgate.http.disconnects import Receive, run_until_disconnect
 from fieldgate.i18n.languages import Language
 from fieldgate.overload import run_in_thread_if
 
@@ -167,24 +166,19 @@ async def send_response(
     await send({"type": "http.response.start", "status": status, "headers": complete})
     if response.stream is not None and method != "HEAD":
         async with aclosing(response.stream):
-            await _send_stream(receive, send, body, response.stream)
+            with suppress(RequestTimeout):
+                await run_until_disconnect(receive, _send_stream(send, body, response.stream))
         body = b""
     await send({"type": "http.response.body", "body": body})
     return status
 
 
-async def _send_stream(receive: Receive, send: Send, chunk: bytes, chunks: AsyncGenerator[bytes, None]) -> None:
-    """Send all chunks, or stop when the client disconnects."""
-    disconnected = asyncio.create_task(wait_for_disconnect(receive))
-    try:
-        while not disconnected.done():
-            if chunk:
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            chunk = await anext(chunks)
-    except StopAsyncIteration:
-        pass
-    finally:
-        disconnected.cancel()
+async def _send_stream(send: Send, chunk: bytes, chunks: AsyncGenerator[bytes, None]) -> None:
+    if chunk:
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    async for chunk in chunks:
+        if chunk:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
 
 def compress(body: bytes, encoding: str) -> bytes:

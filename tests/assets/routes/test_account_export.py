@@ -159,12 +159,14 @@ async def test_form_that_fits_into_no_workbook_is_json(scene: ExportWorld) -> No
     assert read(await scene.export(), f"forms/Long {uid}.json") == content
 
 
-async def test_one_export_of_a_user_at_a_time(scene: ExportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_two_exports_of_a_user_at_a_time(scene: ExportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0.0)
     exporter = scene.service.app.app_context.services[AccountExporter]
     assert isinstance(exporter, AccountExporter)
-    async with aclosing(exporter.stream(User(id=scene.amina.id, username="amina"))) as chunks:
-        await anext(chunks)
+    user = User(id=scene.amina.id, username="amina")
+    async with aclosing(exporter.stream(user)) as first, aclosing(exporter.stream(user)) as second:
+        await anext(first)
+        await anext(second)
         refused = await scene.service.get(PATH, headers=scene.amina.headers)
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "60")
         assert (await scene.service.get(PATH, headers=scene.bob.headers)).status_code == 200

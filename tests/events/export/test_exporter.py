@@ -33,6 +33,7 @@ from fieldgate.http.response.responses import Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Scope
+from fieldgate.overload import Exports
 from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import ReferenceStore
 from tests.conftest import Service, StartService
@@ -51,11 +52,12 @@ class ExportHarness:
     def __init__(self, database: Database) -> None:
         data_versions = DataVersions(database)
         self.database = database
+        self.exports = Exports()
         self.store = EventStore(database, data_versions)
         self.search = EventSearch(self.store, ReferenceStore(database, data_versions), data_versions)
 
     def exporter(self, **options: Any) -> EventExporter:
-        return EventExporter(self.search, **options)
+        return EventExporter(self.search, self.exports, **options)
 
 
 @pytest.fixture
@@ -160,7 +162,7 @@ async def test_two_callers_do_not_keep_others_from_exporting(
 
 
 async def test_callers_take_turns_whatever_number_of_exports_they_have(harness: ExportHarness) -> None:
-    exporter = harness.exporter(batch_size=1, max_working=1)
+    exporter = harness.exporter(batch_size=1)
     order: list[int] = []
 
     async def read(caller: int) -> None:
@@ -189,7 +191,7 @@ async def test_one_batch_is_made_at_a_time(harness: ExportHarness, monkeypatch: 
     rows = asyncio.create_task(anext(export(exporter, caller=2)))
     try:
         await asyncio.wait([rows], timeout=0.01)
-        assert 2 in exporter._turns._waiting
+        assert 2 in harness.exports._turns._waiting
     finally:
         may_end.set()
     assert await asyncio.gather(workbook, rows)

@@ -1,6 +1,5 @@
 """`GET /api/v2/permission-assignments/`: who can use which assets, of all assets that the caller manages."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
@@ -13,12 +12,11 @@ from fieldgate.assets.schemas import AssignmentRecord, asset_path, assignment_pa
 from fieldgate.assets.sharing.grant_parsing import parse_field, parse_permission_field
 from fieldgate.assets.sharing.grants import owner_assignment_uid, team_assignment_uid
 from fieldgate.assets.sharing.review import ReviewedRow, ReviewFilters, ReviewStore
+from fieldgate.assets.sharing.review_files import MAX_FILE_ROWS, stream_review
 from fieldgate.assets.sharing.schemas import BATCH_PATH, TAG
 from fieldgate.assets.sharing.serializers import team_reference
 from fieldgate.assets.sharing.store import decode_filters
-from fieldgate.assets.workbook_downloads import write_workbook
-from fieldgate.assets.workbook_sheets import ContentSheet
-from fieldgate.db import now
+from fieldgate.db import Database, now
 from fieldgate.db.log import LogObject
 from fieldgate.errors import BadRequest
 from fieldgate.http.links import Link
@@ -26,22 +24,16 @@ from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import JSON_OR_HTML, AssetLimit, Routes
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.http.response.attachment import dated_attachment, file_headers
-from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Scope, User
-from fieldgate.overload import run_in_thread
+from fieldgate.overload import Exports
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions.catalogue import PARTIAL, permission_path
 from fieldgate.permissions.labels import label
 from fieldgate.permissions.serializers import partial_records
 
-MAX_FILE_ROWS = 50_000
-COLUMNS = (
-    "user", "asset", "asset_name", "owner", "permission", "inherited", "date_created", "expires_at", "last_seen",
-    "team", "via",
-)  # fmt: skip
 routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.HANDLER)
 
 
@@ -72,6 +64,7 @@ class ReviewRecord(AssignmentRecord, frozen=True, kw_only=True):
     ),
     formats=(*JSON_OR_HTML, Format.CSV, Format.XLSX),
     no_store=True,
+    is_costly=True,
 )
 async def assignment_review(
     page: PageRequest,
@@ -81,12 +74,14 @@ async def assignment_review(
     language: Language,
     store: ReviewStore,
     logs: LogStore,
+    database: Database,
+    exports: Exports,
 ) -> ListResult[ReviewRecord] | Response:
     filters = _parse_filters(query)
     if request.format in JSON_OR_HTML:
-        count, rows = await store.load(user, filters, page)
-        return ListResult(count, [_record(row, language) for row in rows])
-    count, rows = await store.load(user, filters, PageRequest(MAX_FILE_ROWS))
+        count, page_rows = await store.load(user, filters, page)
+        return ListResult(count, [_record(row, language) for row in page_rows])
+    count = await store.count(user, filters)
     if count > MAX_FILE_ROWS:
         raise BadRequest(
             Message(
@@ -96,11 +91,12 @@ async def assignment_review(
             )
         )
     await logs.count_export(user, LogObject("review", request.path))
-    is_csv = request.format is Format.CSV
-    body = await run_in_thread(_encode_csv if is_csv else _encode_xlsx, rows)
+    rows = store.select_file(user, filters)
+    chunks = stream_review(database, rows, is_csv=request.format is Format.CSV)
     suffix = f".{request.format.query_value}"
     disposition = dated_attachment(Message("Access review"), day=now().date(), suffix=suffix, language=language)
-    return Response(200, file_headers(request.format.content_type, disposition), body)
+    headers = file_headers(request.format.content_type, disposition)
+    return Response(200, headers, stream=exports.stream(chunks, user.quota_id))
 
 
 def _parse_filters(query: ReviewFilters) -> ReviewFilters:
@@ -142,33 +138,3 @@ def _assignment_uid(row: ReviewedRow) -> str:
     if row.via_id is not None:
         return team_assignment_uid(row.asset_uid, row.user_id, row.permission)
     return owner_assignment_uid(row.uid, row.permission) if not row.uid.startswith("p") else str(row.uid)
-
-
-def _cells(row: ReviewedRow) -> tuple[str, ...]:
-    times = (row.created_at, row.expires_at, row.last_seen)
-    team = row.team_name or row.team_uid or ""
-    return (
-        "" if row.is_team else row.username,
-        row.asset_uid,
-        row.asset_name,
-        row.owner,
-        row.permission,
-        "true" if row.is_inherited else "",
-        *("" if time is None else str(msgspec.to_builtins(time)) for time in times),
-        team if row.is_team else "",
-        "" if row.is_team else team,
-    )
-
-
-def _encode_csv(rows: Sequence[ReviewedRow]) -> bytes:
-    return encode_csv([COLUMNS, *map(_cells, rows)])
-
-
-def _encode_xlsx(rows: Sequence[ReviewedRow]) -> bytes:
-    cells = [dict(zip(COLUMNS, map(_no_markup, _cells(row)), strict=True)) for row in rows]
-    return write_workbook([ContentSheet("access", [*COLUMNS], cells)], now())
-
-
-def _no_markup(text: str) -> str:
-    """What looks like the markup of a workbook is written as it is with a space behind it."""
-    return f"{text} " if text.startswith("<r>") else text
