@@ -25,7 +25,7 @@ AUDIT_PATH = "/api/v2/audit-logs/"
 ACCESS_PATH = "/api/v2/access-logs/"
 OWN_ACCESS_PATH = f"{ACCESS_PATH}me/"
 PROJECTS_PATH = "/api/v2/project-history-logs/"
-routes = Routes(tag="Log", scope=Scope.ADMIN, formats=FORMATS, no_store=True)
+routes = Routes(tag="Log", scope=Scope.ADMIN, formats=FORMATS, no_store=True, is_costly=True)
 
 
 @routes.get_list(

@@ -6,7 +6,7 @@ Host and language, parsing, authentication, method, handler, response. Every res
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from itertools import chain
@@ -29,6 +29,7 @@ from fieldgate.errors import (
 )
 from fieldgate.http import dry_run
 from fieldgate.http.csrf import check_csrf
+from fieldgate.http.disconnects import run_until_disconnect
 from fieldgate.http.injection import ClientAddress, HandlerContext, SeenVersions, resolve_parameters
 from fieldgate.http.internal_api import InternalCall
 from fieldgate.http.negotiation import Format, negotiate
@@ -64,6 +65,7 @@ log = logging.getLogger("fieldgate.error")
 
 MAX_CACHED_HEADS = 1024  # per endpoint
 MAX_CACHED_HEAD_BYTES = 600  # longer heads are parsed each time; a parsed head takes ten times its size
+BODY_BYTES_PER_COST = 256 * 1024
 OPTIONS_RATE_COST = 0.1  # of a browser's preflight, which comes before another request
 NO_BASE_URL = BaseURL("", False)
 SECRET = "{secret}"  # noqa: S105  (the name of a path parameter)
@@ -293,8 +295,6 @@ class Endpoint:
         if parsed.extra_cost and not request.is_internal:
             is_reduced = parsed.format is not Format.HTML  # of a page, a 304 costs as much as a 200
             self._count_cost(request, parsed.extra_cost, is_reduced=is_reduced)
-            async with self._app_context.overload.costly.slot(caller_key(request.caller, request.client.address)):
-                return await self._handle(operation, context, request)
         return await self._handle(operation, context, request)
 
     async def _handle(self, operation: Operation, context: HandlerContext, request: Request) -> Response:
@@ -305,13 +305,29 @@ class Endpoint:
             self._count_rest(request)
         if request.method not in _SAFE_METHODS:
             await self._read_body(operation, context, request)
+            self._count_body(request)
             await self._check_credentials_again(request)
         if operation.writes and request.caller.quota_id is not None:
             async with self._app_context.overload.writes.slot(request.caller.quota_id):
                 result = await self._call_handler(operation, context)
-        else:
-            result = await self._call_handler(operation, context)
-        return await self._build_response(operation, context, result)
+            return await self._build_response(operation, context, result)
+        return await self._take_turn(context, request, lambda: self._make_response(operation, context))
+
+    async def _take_turn(
+        self, context: HandlerContext, request: Request, make: Callable[[], Coroutine[Any, Any, Response]]
+    ) -> Response:
+        """Make the response to a read. If that is costly, callers take turns, and it ends when the client leaves."""
+        if not context.request.extra_cost or request.is_internal:
+            return await make()
+
+        async def make_in_turn() -> Response:
+            async with self._app_context.overload.costly.slot(caller_key(request.caller, request.client.address)):
+                return await make()
+
+        return await run_until_disconnect(request.receive, make_in_turn())
+
+    async def _make_response(self, operation: Operation, context: HandlerContext) -> Response:
+        return await self._build_response(operation, context, await self._call_handler(operation, context))
 
     async def _form_response(self, request: Request, base_url: BaseURL) -> Response:
         """Handle the form of a page: a redirect to the result, or the page again with errors or a preview."""
@@ -384,6 +400,11 @@ class Endpoint:
             request.caller.quota_id, request.client.address, request.method, cost
         )
 
+    def _count_body(self, request: Request) -> None:
+        """Count a large body that was parsed. Raise `RateLimited` if there are too many."""
+        if request.body is not None and request.body.loaded_bytes > BODY_BYTES_PER_COST and not request.is_internal:
+            self._count_cost(request, request.body.loaded_bytes / BODY_BYTES_PER_COST, is_reduced=False)
+
     def _count_rest(self, request: Request) -> None:
         """Count the rest of a conditional request: its response is not 304, or has to be made to know that."""
         if request.unpaid_rate_cost:
@@ -422,11 +443,14 @@ class Endpoint:
         versions = await app.data_versions.versions(topics, fresh=policy.strict_freshness)
         key = (context.request.cache_key, audience, versions)
         response = app.response_cache.get(key)
-        if response is None:
-            if request.unpaid_rate_cost:
-                self._count_rest(request)
-            own_versions = SeenVersions(versions[: len(policy.depends_on or ())])
-            context.versions = own_versions
+        if response is not None:
+            return response
+        if request.unpaid_rate_cost:
+            self._count_rest(request)
+        own_versions = SeenVersions(versions[: len(policy.depends_on or ())])
+        context.versions = own_versions
+
+        async def make() -> Response:
             result = await self._call_handler(operation, context)
             # If data was written in the meantime, the version of the result is unknown: send it, but do not cache it.
             if isinstance(result, ListResult | RecordResult) and result.versions is not None:
@@ -437,10 +461,12 @@ class Endpoint:
             etag = responses.make_etag(*key) if is_current else b""
             if is_current:
                 context.data_version = responses.make_data_version(audience, versions)
-            response = await self._build_response(operation, context, result, etag)
+            made = await self._build_response(operation, context, result, etag)
             if is_current:
-                app.response_cache.put(key, response)
-        return response
+                app.response_cache.put(key, made)
+            return made
+
+        return await self._take_turn(context, request, make)
 
     async def _read_body(self, operation: Operation, context: HandlerContext, request: Request) -> None:
         spec = operation.body

@@ -194,6 +194,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     caching: CachePolicy
     description: Description
     rate_cost: float = 1.0  # how much of a rate limit a request uses; 0: it is not limited
+    is_costly: bool = False
     is_simple_page: bool = False
     writes: bool
 
@@ -223,6 +224,8 @@ class Options(TypedDict, total=False):
     no_store: bool
     # How much of a rate limit a request uses, 1 if not given; 0: it is not limited.
     rate_cost: float
+    # True: a GET whose work grows with what is stored. It uses more of a rate limit, and callers take turns.
+    is_costly: bool
     # What a token needs. Every write declares its own.
     scope: Scope
     # How a token is treated that is limited to some assets. If not given, it is refused.

@@ -27,7 +27,8 @@ JSON_SUFFIX = ".json"
 LANGUAGE_COOKIE = b"fieldgate_language"
 MAX_PAGE_QUERY_BYTES = 4096  # links of a page repeat its query
 
-# Pages and large lists take long to make, so they use more of a rate limit.
+# Pages, large lists and what grows with stored data take long to make, so they use more of a rate limit.
+COSTLY_COST = 10.0
 LARGE_LIMIT = 100  # a list of up to this many records takes a few milliseconds at most
 RECORDS_PER_COST = 250
 PAGE_COST = 10.0
@@ -156,7 +157,8 @@ def extra_cost(operation: Operation, format_: Format, page: PageRequest) -> floa
         return 0.0
     if format_ is Format.HTML:
         return PAGE_COST + page.limit / PAGE_RECORDS_PER_COST
-    return page.limit / RECORDS_PER_COST if page.limit > LARGE_LIMIT else 0.0
+    of_records = page.limit / RECORDS_PER_COST if page.limit > LARGE_LIMIT else 0.0
+    return of_records + COSTLY_COST if operation.is_costly else of_records
 
 
 MAX_PARAMETERS = 200

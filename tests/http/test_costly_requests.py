@@ -1,12 +1,20 @@
 """Pages and large lists: what they cost of a rate limit, and that callers take turns."""
 
+import asyncio
 from collections import Counter
 
 import pytest
+from sqlalchemy import select
 
+from fieldgate.accounts.tables import users
+from fieldgate.assets.sharing import review_files
+from fieldgate.http.operations import Routes
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import Scope
 from fieldgate.overload import Slots
 from fieldgate.settings import RateQuota
 from tests.conftest import Service, StartService
+from tests.events.export.test_exporter import asgi_scope
 
 PERMISSIONS = "/api/v2/permissions/"
 HTML = {"Accept": "text/html"}
@@ -74,3 +82,116 @@ async def test_a_condition_does_not_reduce_the_cost_of_responses_that_are_made(
 async def test_an_unchanged_page_without_records_costs_one_request(start: StartService) -> None:
     async with start(address_read_rate=RateQuota(3, 3600), rate_limit_exempt=()) as service:
         assert await count_admitted(service, "", {**HTML, "If-None-Match": "*"}, "/login/") == 3
+
+
+REVIEW = "/api/v2/permission-assignments/"
+COSTLY_PATHS = [
+    REVIEW,
+    f"{REVIEW}?format=csv",
+    f"{REVIEW}?format=xlsx",
+    "/api/v2/audit-logs/",
+    "/api/v2/audit-logs/?format=ndjson",
+    "/api/v2/access-logs/",
+    "/api/v2/access-logs/me/?format=csv",
+    "/api/v2/project-history-logs/",
+    "/api/v2/event/summary/",
+    "/api/v2/assets/{uid}/history/",
+    "/api/v2/assets/{uid}/history/actions/",
+    "/api/v2/assets/{uid}/permission-assignments/csv/",
+    "/api/v2/assets/{uid}/questions/",
+    "/api/v2/assets/{uid}/versions/{version}/",
+    "/api/v2/assets/{uid}/versions/{version}/diff/",
+    "/api/v2/assets/{uid}/xform/",
+    "/api/v2/assets/{uid}.xml",
+]
+
+
+async def test_reads_that_grow_with_stored_data_cost_more_and_take_turns(start: StartService) -> None:
+    async with start(read_rate=RateQuota(1_000_000, 86_400 * 365), rate_limit_exempt=()) as service:
+        boss = {"Authorization": f"Token {await service.create_token(username='boss', is_superuser=True)}"}
+        content = {"survey": [{"type": "text", "name": "q1", "label": ["Name?"]}], "translations": [None]}
+        body = {"name": "Visit", "asset_type": "survey", "content": content}
+        asset = (await service.request("POST", "/api/v2/assets/", headers=boss, json=body)).json()
+        paths = [path.format(uid=asset["uid"], version=asset["version_id"]) for path in COSTLY_PATHS]
+
+        async def quota_left(path: str) -> int:
+            answer = await service.get(path, headers=boss)
+            assert answer.status_code == 200, (path, answer.text)
+            return int(answer.headers["RateLimit"].split(";r=")[1].split(";")[0])
+
+        for path in paths:
+            assert await quota_left(PERMISSIONS) - await quota_left(path) == 11, path
+        service.app.app_context.overload.costly = Slots(0, 1, wait_seconds=0)
+        refused = {path: (await service.get(path, headers=boss)).status_code for path in paths}
+        assert refused == {path: 200 if path == "/api/v2/event/summary/" else 503 for path in paths}, "one is kept"
+
+
+async def test_a_costly_read_ends_when_its_client_leaves(start: StartService) -> None:
+    has_begun = asyncio.Event()
+    ends: list[str] = []
+
+    async def handler() -> dict[str, str]:
+        has_begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ends.append("cancelled")
+        return {}
+
+    async def receive() -> dict[str, object]:
+        await has_begun.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(_: object) -> None:
+        pass
+
+    routes = Routes(tag="x", scope=Scope.NONE)
+    operation = routes.get(
+        "/slow/", title=Message("x"), description=Message("x"), response=dict[str, str], is_costly=True
+    )(handler)
+    async with start(operation) as service, asyncio.timeout(60):
+        await service.app(asgi_scope("/slow/", b""), receive, send)
+        assert ends == ["cancelled"]
+        assert not service.app.app_context.overload.costly._held
+
+
+async def test_the_file_of_a_review_is_not_made_for_a_client_that_left(
+    start: StartService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_left = asyncio.Event()
+    made: list[object] = []
+    monkeypatch.setattr(review_files, "write_workbook", lambda *arguments: made.append(arguments))
+
+    async def receive() -> dict[str, object]:
+        await has_left.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, object]) -> None:
+        if message["type"] == "http.response.start":
+            has_left.set()
+
+    async with start() as service:
+        token = await service.create_token()
+        scope = asgi_scope(REVIEW, b"format=xlsx")
+        scope["headers"].append((b"authorization", f"Token {token}".encode()))
+        await service.app(scope, receive, send)
+        assert not made
+        assert not service.app.app_context.overload.exports._user_slots._held
+
+
+async def test_large_bodies_take_turns_and_cost_more(start: StartService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0)
+    async with start(write_rate=HUNDRED, rate_limit_exempt=()) as service:
+        one, other = [{"Authorization": f"Token {await service.create_token(username=name)}"} for name in ("a", "b")]
+        notes = [{"type": "note", "name": f"q{number}", "label": ["x" * 16 * 1024]} for number in range(64)]
+        content = {"survey": notes, "translations": [None]}
+        body = {"name": "Visit", "asset_type": "survey", "content": content}
+        created = await service.request("POST", "/api/v2/assets/", headers=one, json=body)
+        assert (created.status_code, created.headers["RateLimit"].split(";")[1]) == (201, "r=94")  # 1 + 1 MiB / 256 KiB
+        [holder] = await service.database.all(select(users.c.id).where(users.c.username == "a"))
+        async with service.app.app_context.overload.large_bodies.slot(holder.id):
+            assert (await service.request("POST", "/api/v2/assets/", headers=one, json=body)).status_code == 503
+            assert (
+                await service.request("POST", "/api/v2/assets/", headers=one, json={"name": "Small"})
+            ).status_code == 201
+            assert (await service.request("POST", "/api/v2/assets/", headers=other, json=body)).status_code == 201

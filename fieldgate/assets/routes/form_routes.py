@@ -42,6 +42,7 @@ routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
         "The questions, groups and notes of a form in one of its languages, in a readable shape: names of types, "
         "conditions in words, the first choices. The complete form is in the content of the asset."
     ),
+    is_costly=True,
 )
 async def question_list(
     uid: str, page: PageRequest, caller: Caller, language: Language, query: QuestionFilters, store: AssetStore
@@ -67,6 +68,7 @@ async def question_list(
         "What changed between two versions of a form: languages, settings, questions and choices that were added, "
         "removed, changed, moved or renamed."
     ),
+    is_costly=True,
 )
 async def version_diff(
     uid: str, version: str, caller: Caller, language: Language, query: DiffFilters, store: AssetStore

@@ -37,6 +37,7 @@ routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH, no_store
         "and credentials are shown to superusers only, invitations to own the asset also to its owner."
     ),
     formats=FORMATS,
+    is_costly=True,
 )
 async def asset_history(
     uid: str,
@@ -66,6 +67,7 @@ async def asset_history(
     response=ActionList,
     title=Message("Actions in the history"),
     description=Message("The actions that are in the history of an asset. Only for managers of the asset."),
+    is_costly=True,
 )
 async def asset_history_actions(uid: str, user: User, assignments: AssignmentStore, store: LogStore) -> ActionList:
     asset = await assignments.authorize(uid, user)

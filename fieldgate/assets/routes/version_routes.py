@@ -43,6 +43,7 @@ async def version_list(uid: str, page: PageRequest, caller: Caller, store: Asset
     response=VersionDetail,
     title=Message("Version"),
     description=Message("One version of an asset, with its content."),
+    is_costly=True,
 )
 async def version_detail(uid: str, version: str, caller: Caller, store: AssetStore) -> VersionDetail:
     asset = await store.authorize(uid, caller)

@@ -40,6 +40,7 @@ def _get_xform(path: str, *, in_schema: bool = True) -> OperationDecorator:
         description=Message("The newest version of a survey as an XForm, for data collection apps."),
         media_type="application/xml",
         in_schema=in_schema,
+        is_costly=True,
     )
 
 

@@ -31,6 +31,7 @@ routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.FREE)
     ),
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
+    is_costly=True,
 )
 async def event_summary(
     request: ParsedRequest,

@@ -121,7 +121,8 @@ class IncomingBody:
         self._overload = overload
         self._caller = caller
         self._files: list[SpooledBytes] = []
-        self._held = AsyncExitStack()  # bytes of this process
+        self._held = AsyncExitStack()  # slots and bytes of this process
+        self.loaded_bytes = 0  # of the body that were parsed
 
     async def read_fields(self, limit: BodyLimit, encoded: frozenset[str] = frozenset()) -> dict[str, Any]:
         """The fields of a body in any media type. The fields named in `encoded` become `EncodedJSON`."""
@@ -209,8 +210,10 @@ class IncomingBody:
         return file
 
     async def _hold_memory(self, size: int) -> None:
-        """Wait for memory for more than a small body; it is held until the request ends."""
+        """Wait for a turn and for memory for more than a small body; both are held until the request ends."""
+        self.loaded_bytes = size
         if self._overload is not None and size > DEFAULT_MAX_BODY_BYTES:
+            await self._held.enter_async_context(self._overload.large_bodies.slot(self._caller))
             await self._held.enter_async_context(self._overload.loaded_bodies.slot(self._caller, size))
 
 

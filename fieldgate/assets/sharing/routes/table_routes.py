@@ -36,6 +36,7 @@ routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
     ),
     media_type="text/csv",
     no_store=True,
+    is_costly=True,
 )
 async def assignment_table(
     uid: str, context: HandlerContext, language: Language, store: AssignmentStore, assets: AssetStore
