@@ -65,6 +65,10 @@ async def start(
     response=dict[str, Any],
 )
 async def openapi_json(request: ParsedRequest, document: OpenAPIDocument) -> Response:
+    return await _openapi_json_response(request, document)
+
+
+async def _openapi_json_response(request: ParsedRequest, document: OpenAPIDocument) -> Response:
     body = await asyncio.to_thread(document.as_json, request.base_url.url)
     return Response(200, [(b"content-type", b"application/json"), ENGLISH_CONTENT, NO_CACHE], body)
 
@@ -85,11 +89,14 @@ async def openapi_yaml(request: ParsedRequest, document: OpenAPIDocument) -> Res
 @api_docs.raw(
     "/api-docs/swagger-ui/",
     title=Message("API documentation"),
-    description=Message("Interactive API documentation (Swagger UI)."),
-    formats=(Format.HTML,),
+    description=Message("Interactive API documentation (Swagger UI), or the OpenAPI 3.1 description as JSON."),
+    formats=(Format.HTML, Format.JSON),
     is_simple_page=True,
+    response=dict[str, Any],
 )
-async def swagger_ui(context: HandlerContext, templates: PageTemplates) -> Response:
+async def swagger_ui(context: HandlerContext, templates: PageTemplates, document: OpenAPIDocument) -> Response:
+    if context.request.format is Format.JSON:
+        return await _openapi_json_response(context.request, document)
     return _html_response(templates.render_page("swagger.html", context))
 
 
