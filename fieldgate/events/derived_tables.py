@@ -48,11 +48,16 @@ def document_row(event: Event) -> dict[str, Any]:
     return {"id": event.id, "document": build_document(event)}
 
 
+def glide_key(glide: str) -> str:
+    """A GLIDE number in upper case. Only ASCII changes, as the number has no other letters, and keeps its length."""
+    return glide.encode().upper().decode()
+
+
 def word_row(event: Event) -> dict[str, Any]:
     return {
         "id": event.id,
         "names": NAME_SEPARATOR.join(dict.fromkeys(map(fold_text, event.name.values()))),
-        "glide": event.glide,
+        "glide": glide_key(event.glide),
         "appeal_codes": "," + ",".join(appeal.code.upper() for appeal in event.appeals if appeal.code) + ",",
     }
 

@@ -11,7 +11,7 @@ from fieldgate.events.model import SOURCES, Event
 
 # The format of all that is derived from stored events: facets, figures, documents and search texts. Raise it with every
 # change of those: `fieldgate migrate` then writes them again.
-EVENT_FORMAT = 5
+EVENT_FORMAT = 6
 
 MAX_APPEALS = 2**16 - 1
 MAX_CENTS = 2**53  # of one event, about 90 trillion francs; more is a mistake

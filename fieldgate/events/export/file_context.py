@@ -90,7 +90,8 @@ def attachment_header(query: FileFilters, context: FileContext, suffix: str, day
 
 def filter_words(filters: EventFilters, reference_data: ReferenceData, language: Language) -> list[str]:
     """What a filter narrows the list to: names of regions, countries, types and levels, dates, and search words."""
-    by_iso3 = map(reference_data.country_by_iso3, filters.countries__iso3__in)
+    codes = [*([] if filters.countries__iso3 is None else [filters.countries__iso3]), *filters.countries__iso3__in]
+    by_iso3 = map(reference_data.country_by_iso3, codes)
     country_ids = [*filters.countries__in, *(country.id for country in by_iso3 if country is not None)]
     type_ids = [*([] if filters.dtype is None else [filters.dtype]), *filters.dtype__in]
     levels = [*([] if filters.ifrc_severity_level is None else [filters.ifrc_severity_level])]

@@ -16,6 +16,7 @@ from pyroaring import BitMap
 from sqlalchemy import ColumnElement
 
 from fieldgate.db import Snapshot, Timestamp
+from fieldgate.events.derived_tables import glide_key
 from fieldgate.events.facets import (
     APPEAL_TYPE,
     COUNTRY,
@@ -75,6 +76,7 @@ class EventFilters(msgspec.Struct, frozen=True, kw_only=True):
     countries__iso3__in: Annotated[
         tuple[str, ...], Meta(description="Countries by their three-letter codes, separated by commas.")
     ] = ()
+    countries__iso3: Annotated[str, Meta(description="Country by its three-letter code.")] | None = None
     countries__all: Annotated[Ids, Meta(description="Countries by id, separated by commas: all of them.")] = ()
     regions__all: Annotated[Ids, Meta(description="Regions by id, separated by commas: all of them.")] = ()
     dtype: Annotated[int, Meta(description="Type of disaster, by id.")] | None = None
@@ -88,7 +90,7 @@ class EventFilters(msgspec.Struct, frozen=True, kw_only=True):
     is_featured: BooleanFilter = None
     is_featured_region: BooleanFilter = None
     auto_generated_source: Annotated[Source, Meta(description="What it was made from.")] | None = None
-    glide: Annotated[str, Meta(max_length=18, description="GLIDE number.")] = ""
+    glide: Annotated[str, Meta(max_length=18, description="GLIDE number, case-insensitive.")] = ""
     ifrc_severity_level: Annotated[Literal[0, 1, 2], Meta(description="0 yellow, 1 orange, 2 red.")] | None = None
     ifrc_severity_level__in: Annotated[
         tuple[Literal[0, 1, 2], ...], Meta(description="Levels, separated by commas.")
@@ -177,6 +179,7 @@ def _in_countries_by_iso3(context: FilterContext, codes: tuple[str, ...]) -> Bit
 INDEX_FILTERS: dict[str, IndexFilter] = {
     "countries__in": any_of(COUNTRY),
     "countries__iso3__in": _in_countries_by_iso3,
+    "countries__iso3": lambda context, code: _in_countries_by_iso3(context, (code,)),
     "regions__in": lambda context, regions: union(
         [context.region_sets[region] for region in set(regions) if region in context.region_sets]
     ),
@@ -278,7 +281,7 @@ async def _by_search(context: SqlFilterContext, search: str) -> BitMap:
 
 SQL_FILTERS: dict[str, Callable[[SqlFilterContext, str], Awaitable[BitMap]]] = {
     "search": _by_search,
-    "glide": lambda context, glide: context.matching(words.c.glide == glide),
+    "glide": lambda context, glide: context.matching(words.c.glide == glide_key(glide)),
     "appeal_code": lambda context, code: context.matching(
         words.c.appeal_codes.contains(f",{code.upper()},", autoescape=True)
     ),

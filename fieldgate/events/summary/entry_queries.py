@@ -31,10 +31,12 @@ class EntryQueries:
         self._is_too_long = len(encode_query(self._params.items())) > MAX_QUERY_CHARS
         self._filters = filters
         self._start_bounds = timestamp_bounds(filters, _START)
+        one_country = reference_data.country_by_iso3(filters.countries__iso3 or "")
         found = map(reference_data.country_by_iso3, filters.countries__iso3__in)
         self._country_filters: dict[str, Collection[int]] = {
             "countries__in": filters.countries__in,
             "countries__iso3__in": [country.id for country in found if country is not None],
+            "countries__iso3": [] if one_country is None else [one_country.id],
         }
 
     def all(self) -> str | None:

@@ -46,6 +46,7 @@ LABELS: Mapping[str, Message] = {
     "countries__in": Message("Country"),
     "countries__all": Message("Country"),
     "countries__iso3__in": Message("Country"),
+    "countries__iso3": Message("Country"),
     "dtype": Message("Type"),
     "dtype__in": Message("Type"),
     "ifrc_severity_level": Message("Severity"),
@@ -254,7 +255,7 @@ async def load_names(params: Mapping[str, str], api: InternalAPI) -> FilterNames
     codes: dict[str, str] = {}
     ids = [each for name in ("countries__in", "countries__all") for each in split_values(params.get(name, ""))]
     queries = [{"id__in": ",".join(ids)}] if ids else []
-    queries += [{"iso3": code} for code in split_values(params.get("countries__iso3__in", ""))[:MAX_TYPED_COUNTRIES]]
+    queries += [{"iso3": code} for code in country_codes(params)[:MAX_TYPED_COUNTRIES]]
     for query in queries:
         found = await api.find(COUNTRY_PATH, {**query, "mini": "true", "limit": "1000"})
         for country in (found or {"results": []})["results"]:
@@ -267,6 +268,13 @@ async def load_names(params: Mapping[str, str], api: InternalAPI) -> FilterNames
         codes,
         {str(each["id"]): each["name"] for each in types["results"]},
     )
+
+
+def country_codes(params: Mapping[str, str]) -> list[str]:
+    """The three-letter codes that countries are filtered by."""
+    one_code = params.get("countries__iso3", "").strip()
+    codes = split_values(params.get("countries__iso3__in", ""))
+    return [one_code, *codes] if one_code else codes
 
 
 def make_chips(params: Mapping[str, str], names: FilterNames, language: Language) -> list[FilterChip]:

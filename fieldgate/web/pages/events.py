@@ -28,6 +28,7 @@ from fieldgate.web.pages.event_filters import (
     FilterNames,
     active_filters,
     chosen_day,
+    country_codes,
     is_kept,
     load_names,
     make_chips,
@@ -115,7 +116,7 @@ async def _find_focus(params: Mapping[str, str], names: FilterNames, api: Intern
     """The codes of the countries that the map shows: those of the filter, or of its regions; none for the world."""
     wanted = split_values(params.get("countries__in", "")) + split_values(params.get("countries__all", ""))
     codes = [names.country_codes[each] for each in wanted if names.country_codes.get(each)]
-    codes += [code.upper() for code in split_values(params.get("countries__iso3__in", ""))]
+    codes += [code.upper() for code in country_codes(params)]
     if codes or not params.get("regions__in", "").strip():
         return codes
     query = {"region__in": params["regions__in"], "mini": "true", "is_independent": "true", "limit": "1000"}

@@ -281,6 +281,7 @@ SINCE = datetime(2021, 1, 1, tzinfo=UTC)
         (EventFilters(), "emergencies-2026-11-16"),
         (EventFilters(regions__in=(0,), dtype=12), "emergencies-africa-flood-2026-11-16"),
         (EventFilters(countries__iso3__in=("NPL", "CIV", "X")), "emergencies-nepal-cote-d-ivoire-2026-11-16"),
+        (EventFilters(countries__iso3="npl"), "emergencies-nepal-2026-11-16"),
         (EventFilters(countries__in=(1, 2, 3, 4, 5)), "emergencies-land-1-land-2-land-3-2026-11-16"),
         (EventFilters(countries__in=(99,), regions__in=(77,), dtype__in=(99,)), "emergencies-2026-11-16"),
         (EventFilters(ifrc_severity_level__in=(1, 2)), "emergencies-orange-red-2026-11-16"),

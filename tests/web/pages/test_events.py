@@ -230,6 +230,10 @@ async def test_chips_name_the_filters_and_remove_them_one_by_one(events: Service
     assert 'value="2026-10-31"' in page
 
 
+async def test_chip_of_a_country_code_has_the_name_of_the_country(events: Service) -> None:
+    assert list(chips(await open_page(events, "?countries__iso3=ken"))) == ["Country: Kenya"]
+
+
 @pytest.mark.parametrize(
     "query",
     [
