@@ -56,6 +56,13 @@ async def pages(service: Service) -> ImportPages:
     return ImportPages(service, await PageClient.logged_in(service, number))
 
 
+async def test_page_of_a_file_that_is_being_read(pages: ImportPages) -> None:
+    answer = await pages.upload(("good.xlsx", GOOD))
+    page = await pages.page(answer.headers["Location"])
+    assert "This page shows the result as soon as it is there." in visible_text(page)
+    await pages.process_all()
+
+
 async def test_three_files_at_once(pages: ImportPages) -> None:
     answer = await pages.upload(("good.xlsx", GOOD), ("household.xlsx", WITH_PROBLEMS), ("hostile.xlsx", HOSTILE))
     assert (answer.status_code, answer.headers["Location"]) == (303, PATH)
