@@ -33,6 +33,7 @@ SANITIZED_TAGS = {"a", "b", "blockquote", "br", "em", "i", "li", "ol", "p", "str
 MAX_SANITIZED_TAGS = 200
 MAX_SANITIZED_CHARS = 100_000
 MAX_SANITIZED_GROWTH = 4  # times the length of the text
+PREVIEW_FRAGMENT = "#preview"  # of the element with the preview of a form
 LINK_SCHEMES = {"http", "https", "mailto"}
 _OF_SCOPE = (
     "at", "localize", "query", "form_action", "here", "query_params", "language", "caller", "csrf_token", "form",
@@ -95,11 +96,14 @@ class PageScope:
         return "?" + encode_query((name, str(value)) for name, value in values.items() if value is not None)
 
     def form_action(self, name: str, path: str | None = None) -> str:
-        """The URL that a form is sent to: that of this page, or of another."""
+        """The URL that a form is sent to: that of this page, or of another.
+
+        The browser goes to the preview on the page that follows. Otherwise it stays at the start, where messages are.
+        """
         if path is not None:
-            return self.at(path) + f"?{FORM_PARAMETER}={name}"
+            return self.at(path) + f"?{FORM_PARAMETER}={name}{PREVIEW_FRAGMENT}"
         kept = {key: value for key, value in self.query_params.items() if key != "format"}
-        return self.at(self.path) + "?" + encode_query([*kept.items(), (FORM_PARAMETER, name)])
+        return self.at(self.path) + "?" + encode_query([*kept.items(), (FORM_PARAMETER, name)]) + PREVIEW_FRAGMENT
 
     @property
     def here(self) -> str:

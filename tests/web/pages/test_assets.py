@@ -232,7 +232,7 @@ async def test_undo_deleting(world: AssetWorld) -> None:
     await world.share(owner, path, "AnonymousUser")
     page = await client.submit_and_follow(path, "delete", {"confirm": "yes"})
     undo = page.text.split('class="notice"')[1].split("</form>")[0]
-    assert f'action="{TRASH_PATH}?form=restore"' in undo
+    assert f'action="{TRASH_PATH}?form=restore#preview"' in undo
     uid = path.removesuffix("/").rsplit("/", 1)[1]
     assert f'name="uid" value="{uid}"' in undo
     back = await client.submit_and_follow(TRASH_PATH, "restore", {"uid": uid})

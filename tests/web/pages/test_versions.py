@@ -42,7 +42,7 @@ async def test_restore_and_undo(world: AssetWorld) -> None:
     assert "Version 1 is the current one again, as version 3." in visible_text(page.text)
     assert "Thank you" not in visible_text(page.text)
     undo = page.text.split('class="notice"')[1].split("</form>")[0]
-    assert f'action="{second}?form=restore"' in undo
+    assert f'action="{second}?form=restore#preview"' in undo
     back = await client.submit_and_follow(second, "restore")
     assert "Version 2 is the current one again, as version 4." in visible_text(back.text)
     assert "Thank you" in visible_text(back.text)
