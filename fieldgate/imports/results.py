@@ -206,7 +206,12 @@ class ResultWriter:
             raise FormRejected("library_into_asset", LIBRARY_CANNOT_REPLACE_ASSET)
         if not job.is_library:
             raise FormRejected("library_not_asked", LIBRARY_NOT_REQUESTED)
-        entry = {"uid": None, "kind": "collection", "owner__username": job.username}
+        entry = {
+            "uid": None,
+            "kind": "collection",
+            "summary": library.summary,
+            "owner__username": job.username,
+        }
         if is_dry_run:
             return entry
         collection = NewAsset(

@@ -218,7 +218,15 @@ async def test_collection_summary_has_languages_of_its_children(harness: ImportH
 async def test_library_becomes_a_collection(harness: ImportHarness) -> None:
     record = await harness.import_workbook(xlsx(library=LIBRARY), library="true", name="Basics")
     [created] = record["messages"]["created"]
-    assert (created["kind"], "summary" in created) == ("collection", False)
+    assert created["kind"] == "collection"
+    assert created["summary"] == {
+        "geo": False,
+        "labels": ["Your name", "Your age", "Your village"],
+        "columns": ["type", "name", "label"],
+        "languages": [],
+        "row_count": 3,
+        "default_translation": None,
+    }
     listed = (await harness.get("/api/v2/assets/?ordering=name"))["results"]
     kinds = sorted((asset["asset_type"], asset["parent"] is not None) for asset in listed)
     assert kinds == [("block", True), ("collection", False), ("question", True)]

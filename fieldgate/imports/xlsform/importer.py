@@ -17,7 +17,7 @@ from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.parsed_results import Form, Library, UnlockedForm
 from fieldgate.imports.xlsform.questions import parse_questions
 from fieldgate.imports.xlsform.sheet_table import SheetTable
-from fieldgate.imports.xlsform.summary import summarise
+from fieldgate.imports.xlsform.summary import summarise, summarise_library
 from fieldgate.imports.xlsform.vocabulary import LIBRARY, SHEET_NAMES, SURVEY, straighten_dashes, to_snake_case
 from fieldgate.imports.xlsform.workbook_reader import Sheet, read_workbook
 
@@ -92,7 +92,8 @@ def _build_library(table: SheetTable, sheets: dict[str, SheetTable], issues: Iss
     form = ParsedForm(table, sheets, parse_questions(table, issues))
     check_library(form, issues)
     issues.raise_if_problems()
-    return Library(build_items(form), issues.warnings)
+    items = build_items(form)
+    return Library(items, summarise_library([item.summary for item in items]), issues.warnings)
 
 
 def tables_by_kind(workbook_sheets: list[Sheet]) -> dict[str, SheetTable]:

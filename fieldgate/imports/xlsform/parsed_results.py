@@ -54,8 +54,9 @@ class LibraryItem(msgspec.Struct):
 
 
 class Library(msgspec.Struct):
-    """A parsed library sheet."""
+    """A parsed library sheet. `summary` is that of all blocks and questions together."""
 
     blocks: list[LibraryItem]
+    summary: dict[str, Any]
     warnings: list[Issue]
     excerpts: list[SheetExcerpt] = []

@@ -1,5 +1,6 @@
 """The summary of a form that lists show, computed from its content."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from fieldgate.imports.file_text import truncate
@@ -36,6 +37,22 @@ def summarise(content: dict[str, Any]) -> dict[str, Any]:
         "row_count": len(counted),
         "default_translation": translations[0] if translations else None,
         **(_locks(content.get("settings", {}), counted) if has_locking(content) else {}),
+    }
+
+
+def summarise_library(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The summary of all blocks and questions of a library together."""
+    labels = [label for summary in summaries for label in summary["labels"]]
+    columns = dict.fromkeys(column for summary in summaries for column in summary["columns"])
+    languages = dict.fromkeys(language for summary in summaries for language in summary["languages"])
+    defaults = [summary["default_translation"] for summary in summaries]
+    return {
+        "geo": any(summary["geo"] for summary in summaries),
+        "labels": labels[:MAX_LABELS],
+        "columns": list(columns)[:MAX_SUMMARY_COLUMNS],
+        "languages": list(languages)[:MAX_LANGUAGES],
+        "row_count": sum(summary["row_count"] for summary in summaries),
+        "default_translation": next(filter(None, defaults), None),
     }
 
 
