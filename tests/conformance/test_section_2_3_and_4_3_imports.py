@@ -5,7 +5,7 @@ import pytest
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
 from tests.conftest import BASE_URL, Service
-from tests.imports.test_worker import ImportHarness
+from tests.imports.test_worker import LIBRARY, ImportHarness
 from tests.imports.workbooks import SURVEY, xlsx
 
 PATH = "/api/v2/imports/"
@@ -53,6 +53,51 @@ async def test_2_3_messages_hold_updated_an_array_of_objects(harness: ImportHarn
     assert set(element) == {"uid", "kind", "summary", "owner__username"}
     assert all(isinstance(element[name], str) for name in ("uid", "kind", "owner__username"))
     assert element["uid"] == uid
+
+
+async def test_2_3_messages_hold_updated_while_it_is_processed(harness: ImportHarness) -> None:
+    """messages: an object that holds the key updated, an array, from the first answer on."""
+    record = await harness.get(await harness.send(xlsx()))
+    assert record["status"] == "processing"
+    assert record["messages"] == {"updated": []}
+
+
+async def test_2_3_messages_hold_updated_after_an_error(harness: ImportHarness) -> None:
+    """messages: an object that holds the key updated, an array, also when nothing was imported."""
+    record = await finished(harness, xlsx(survey=(("type", "name"), ("florb", "x"))))
+    assert record["status"] == "error"
+    assert record["messages"]["updated"] == []  # type: ignore[index]
+
+
+async def test_2_3_created_asset_of_a_library_has_a_summary(harness: ImportHarness) -> None:
+    """An element of messages has uid, kind, summary and owner__username; so has a library's."""
+    record = await finished(harness, xlsx(library=LIBRARY), library="true")
+    assert record["status"] == "complete"
+    created = record["messages"]["created"]  # type: ignore[index]
+    assert created
+    for element in created:
+        assert set(element) == {"uid", "kind", "summary", "owner__username"}
+        assert isinstance(element["summary"], dict)
+
+
+async def test_2_3_default_translation_without_languages(harness: ImportHarness) -> None:
+    """default_translation: a string; null when the form names no language."""
+    record = await finished(harness, xlsx(survey=SURVEY))
+    summary = record["messages"]["created"][0]["summary"]  # type: ignore[index]
+    assert summary["languages"] == []
+    assert summary["default_translation"] is None
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/json", "text/html"])
+async def test_4_5_format_api_selects_the_page_of_imports(harness: ImportHarness, accept: str) -> None:
+    """format=api selects the browsable rendering, whatever Accept says."""
+    headers = {**harness.headers, "Accept": accept}
+    url = await harness.send(xlsx())
+    for path in (PATH, url):
+        answer = await harness.service.get(f"{path}?format=api", headers=headers)
+        assert answer.status_code == 200
+        assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert "<h1" in answer.text
 
 
 async def test_2_3_summary_has_six_keys_with_their_types(harness: ImportHarness) -> None:

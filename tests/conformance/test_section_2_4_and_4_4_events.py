@@ -2,7 +2,9 @@
 
 from math import ceil
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
 
 from tests.conftest import BASE_URL, Service
 from tests.events.event_service import PATH, PUBLIC_COUNT, event_service
@@ -65,6 +67,44 @@ async def test_4_4_limit_offset_and_format(event_service: Service) -> None:
     query = "countries__in=123%2C84&format=json&limit=10&offset={}&regions__in=2"
     assert body["next"] == f"{BASE_URL}{PATH}?{query.format(30)}"
     assert body["previous"] == f"{BASE_URL}{PATH}?{query.format(10)}"
+
+
+async def test_4_4_a_filter_given_twice(event_service: Service) -> None:
+    """regions__in, countries__in: of a parameter that is given twice the last value counts, and is the one in links."""
+    body = await page(event_service, f"{PATH}?limit=1&regions__in=0&regions__in=2")
+    assert body["count"] == (await page(event_service, f"{PATH}?regions__in=2"))["count"] == PUBLIC_COUNT - 1
+    assert parse_qs(urlsplit(body["next"]).query)["regions__in"] == ["2"]
+    assert (await page(event_service, f"{PATH}?regions__in=2&regions__in=0"))["count"] == 1
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/json", "text/html"])
+async def test_4_5_format_api_selects_the_page_of_events(event_service: Service, accept: str) -> None:
+    """format=api selects the browsable rendering, whatever Accept says."""
+    for path in (PATH, f"{PATH}101/"):
+        answer = await event_service.get(f"{path}?format=api", headers={"Accept": accept})
+        assert answer.status_code == 200
+        assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert "<h1" in answer.text
+
+
+@pytest.mark.parametrize("path", [PATH, f"{PATH}?limit=5&regions__in=2"])
+async def test_4_4_head_has_the_headers_of_get(event_service: Service, path: str) -> None:
+    """Section 4: HTTP 200 with Allow and Vary; HEAD works wherever GET does, with the same headers and no body."""
+    head = await event_service.request("HEAD", path)
+    answer = await event_service.get(path)
+    assert (head.status_code, head.content) == (200, b"")
+    for name in ("Allow", "Vary", "Content-Type", "Content-Language", "ETag", "Link"):
+        assert head.headers.get(name) == answer.headers.get(name)
+        assert name in head.headers
+
+
+async def test_4_4_options_names_the_methods(event_service: Service) -> None:
+    """Section 4: OPTIONS is allowed; it answers 200 with Allow and a description in JSON."""
+    answer = await event_service.request("OPTIONS", PATH)
+    assert answer.status_code == 200
+    assert {"GET", "HEAD", "OPTIONS"} <= set(answer.headers["Allow"].split(", "))
+    assert answer.headers["Allow"] == (await event_service.get(PATH)).headers["Allow"]
+    assert answer.json()["name"]
 
 
 # How clients in production walk the list, each with its own rule to stop.

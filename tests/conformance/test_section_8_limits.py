@@ -43,6 +43,36 @@ async def test_8_rule_3_links_only_where_there_is_a_page(start: StartService) ->
         assert (await service.get("/api/v2/numbers/?limit=20&offset=80")).json()["next"] is None
 
 
+async def test_8_rule_3_previous_at_the_start(start: StartService) -> None:
+    """previous is a URL only when an earlier page exists, otherwise null: offset 0 is the first page."""
+    async with start(numbers(100)) as service:
+        for query in ("limit=20&offset=0", "offset=0", "limit=100&offset=0"):
+            assert (await service.get(f"/api/v2/numbers/?{query}")).json()["previous"] is None
+
+
+async def test_8_rule_3_previous_of_an_offset_below_the_limit(start: StartService) -> None:
+    """previous is a URL when an earlier page exists: here one that begins at the first record, never before it."""
+    async with start(numbers(100)) as service:
+        body = (await service.get("/api/v2/numbers/?limit=20&offset=5")).json()
+        assert first_and_last(body) == (6, 25)
+        assert parse_qs(urlsplit(body["previous"]).query) == {"limit": ["20"], "offset": ["0"]}
+        before = (await service.get(body["previous"])).json()
+        assert first_and_last(before) == (1, 20)
+        assert before["previous"] is None
+
+
+async def test_8_maximum_limit_in_links(start: StartService) -> None:
+    """Maximum limit 1000: one more is taken as 1000, and `next` carries limit and offset of the page that was sent."""
+    async with start(numbers(1500)) as service:
+        answer = await service.get("/api/v2/numbers/?limit=1001")
+        assert first_and_last(answer.json()) == (1, 1000)
+        assert parse_qs(urlsplit(answer.json()["next"]).query) == {"limit": ["1000"], "offset": ["1000"]}
+        assert answer.headers["Fieldgate-Limit"] == "1000"
+        following = (await service.get(answer.json()["next"])).json()
+        assert first_and_last(following) == (1001, 1500)
+        assert following["next"] is None
+
+
 async def test_8_rule_4_fewer_than_limit_or_none_is_the_end(start: StartService) -> None:
     """Fewer records than limit, or none: no further request is needed."""
     async with start(numbers(100)) as service:
