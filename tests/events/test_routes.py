@@ -84,6 +84,23 @@ async def test_filters(event_service: Service, query: str, expected: list[int]) 
     assert await get_ids(event_service, query) == expected
 
 
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=all", "offset=-1", "is_featured=2", "is_featured=yes", "ordering=x"]
+)
+async def test_values_that_ifrc_go_ignores_are_refused(event_service: Service, query: str) -> None:
+    response = await event_service.get(f"{PATH}?{query}")
+    assert response.status_code == 400
+    assert list(response.json()) == [query.partition("=")[0]]
+
+
+async def test_appeals_and_field_reports_are_in_events_only(event_service: Service) -> None:
+    for path in ("/api/v2/appeal/", "/api/v2/field-report/"):
+        assert (await event_service.get(path)).status_code == 404
+    [record] = (await get_list(event_service, "?appeal_code=MDRNP007"))["results"]
+    assert [appeal["id"] for appeal in record["appeals"]] == [3]
+    assert [report["id"] for report in record["field_reports"]] == [6]
+
+
 async def test_visibility_by_caller(event_service: Service) -> None:
     member = {"Authorization": f"Token {await event_service.create_token()}"}
     indian = {"Authorization": f"Token {await event_service.create_token(countries=('IND',))}"}
