@@ -56,6 +56,11 @@ class AsyncClient:
         """Whether requests are made as a user."""
         return self.connection.has_token
 
+    @property
+    def server(self) -> str:
+        """The address of the server, without a slash at the end."""
+        return self.connection.server
+
     async def __aenter__(self) -> AsyncClient:
         return self
 

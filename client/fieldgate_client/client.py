@@ -142,6 +142,11 @@ class Client:
         """Whether requests are made as a user."""
         return self._inner.has_token
 
+    @property
+    def server(self) -> str:
+        """The address of the server, without a slash at the end."""
+        return self._inner.server
+
     def __enter__(self) -> Client:
         return self
 

@@ -127,8 +127,7 @@ class MissingExtra(FieldgateError, ImportError):
     """A library is needed that is an optional extra of this package."""
 
     def __init__(self, library: str, extra: str) -> None:
-        command = f'pip install "./client[{extra}]"'
-        super().__init__(f"{library} is not installed. In the folder of the Fieldgate repository, run: {command}")
+        super().__init__(f"{library} is not installed. Run: pip install 'fieldgate-client[{extra}]'")
 
 
 _BY_STATUS: dict[int, type[RequestFailed]] = {

@@ -24,6 +24,7 @@ from fieldgate_client.cli.session import (
     whole_number,
 )
 from fieldgate_client.client import Client, RecordList
+from fieldgate_client.errors import NotAuthenticated
 from fieldgate_client.exports.output_file import OutputFile
 from fieldgate_client.server_url import parse_list_url
 
@@ -41,6 +42,8 @@ GZIP = ".gz"
 # Parameters that this command sets itself.
 _PAGE_PARAMETERS = frozenset({"limit", "offset", "start", "page", "page_size", "format"})
 _EVENT_LISTS = frozenset({"event", "api/v2/event"})
+# What belongs to the caller. Without a login, the server answers with an empty list.
+_OWN_LISTS = frozenset({"assets", "api/v2/assets", "imports", "api/v2/imports"})
 # Filters of the server with two underscores cannot be confused with options.
 _FILTER = re.compile(r"--(?=[A-Za-z][A-Za-z0-9_]*?__[A-Za-z0-9_])([A-Za-z0-9_]+)(=.*)?", re.DOTALL)
 
@@ -110,6 +113,7 @@ def fetch(session: Session) -> int:
         session.open_client(url, progress.on_retry) as client,
     ):
         records = open_list(client, path, filters, options.since)
+        check_login(client, path, records)
         summary = write_file(records, file_format, options, progress)
         is_public = not client.has_token and is_event_list(path)
     if not options.quiet:
@@ -207,6 +211,12 @@ def open_list(client: Client, path: str, filters: dict[str, Any], since: str | N
         return client.events(**{**filters, **({"since": since} if since else {})})
     except ValueError as error:  # a time that cannot be read
         raise UsageError(str(error)) from None
+
+
+def check_login(client: Client, path: str, records: RecordList[Any]) -> None:
+    """Refuse to write an empty list that only has records for those who are logged in."""
+    if not client.has_token and path.strip("/") in _OWN_LISTS and not list(records[:1]):
+        raise NotAuthenticated("This list is empty without a login.", url=f"{client.server}/{path.lstrip('/')}")
 
 
 def write_file(records: RecordList[Any], file_format: str, options: argparse.Namespace, progress: Progress) -> str:

@@ -95,6 +95,25 @@ def test_other_lists(run: RunClient, demo_server: DemoServer) -> None:
     ]
 
 
+@pytest.mark.parametrize("path", ["api/v2/imports/", "assets/?q=visit"])
+def test_a_list_of_ones_own_needs_a_login(run: RunClient, demo_server: DemoServer, path: str, tmp_path: Path) -> None:
+    """The server answers with an empty list. An empty file would look like a result, and replace the one before."""
+    file = tmp_path / "list.csv"
+    file.write_text("before")
+    done = run("fetch", f"{demo_server.url}/{path}", "--out", file)
+    assert (done.code, done.out) == (3, "")
+    assert "without a login" in done.err
+    assert f"login {demo_server.url}" in done.err
+    assert file.read_text() == "before"
+
+
+def test_an_empty_public_list_is_a_result(run: RunClient, demo_server: DemoServer) -> None:
+    for path in ("api/v2/event/?search=nothinglikethis", "api/v2/region/?search=nothinglikethis"):
+        done = run("fetch", f"{demo_server.url}/{path}", "--out", "-")
+        assert (done.code, done.out) == (0, "")
+        assert "0 records" in done.err
+
+
 def test_unknown_filter_is_refused(run: RunClient, demo_server: DemoServer) -> None:
     names = ("--filter", "path=x", "--filter", "self=x")  # also names of arguments in Python
     for path in ("region/", "event/"):

@@ -153,7 +153,7 @@ def test_a_missing_library(
     arguments = [tmp_path / "file"] if extra in ("parquet", "xlsx") else []
     with server.client() as client, pytest.raises(MissingExtra) as raised:
         getattr(client.events(), method)(*arguments)
-    assert f'pip install "./client[{extra}]"' in str(raised.value)
+    assert f"pip install 'fieldgate-client[{extra}]'" in str(raised.value)
     assert isinstance(raised.value, FieldgateError)
     assert isinstance(raised.value, ImportError)
     assert server.requests == []
