@@ -113,6 +113,41 @@ def _blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
 
+def test_commands_of_the_table_in_the_readme(tmp_path: Path) -> None:
+    """In their order, after the block of commands above the table, as somebody new to it would."""
+    (create_users,) = (block for block in _blocks("sh") if "user create" in block)
+    environment = {
+        **os.environ,
+        "FIELDGATE_DATA": str(tmp_path),
+        "HOME": str(tmp_path),
+        "XDG_CONFIG_HOME": str(tmp_path),
+    }
+
+    def run(script: str, stdin: str = "") -> str:
+        script = script.replace(".venv/bin/fieldgate", str(FIELDGATE_COMMAND))
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", script],
+            env=environment, cwd=tmp_path, input=stdin, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{script}\n{done.stderr}"
+        return done.stdout
+
+    rows = [line for line in README.split("| To |")[1].splitlines() if line.startswith("| ") and "**" in line]
+    commands = [command for row in rows for command in re.findall(r"`([^`]+)`", row)]
+    assert len(rows) == 5
+    assert len(commands) == 5
+    with ServerProcess(tmp_path, "--demo", "--no-worker") as served:
+        block = create_users.replace("http://127.0.0.1:8000", served.base_url)
+        token = run(f"{{ {block}}} >&2; echo $TOKEN").strip()
+        run(f".venv/bin/fieldgate-client login {served.base_url}", stdin=token)
+        with served.client() as client:
+            headers = {"Authorization": f"Token {token}"}
+            form = client.post("/api/v2/assets/", json={"name": "Visit"}, headers=headers).json()["uid"]
+        for command in commands:
+            run(".venv/bin/fieldgate-client " + command.replace("FORM", form))
+    assert "modify-user-permissions" in (tmp_path / "log.csv").read_text()
+
+
 @pytest.mark.nightly
 def test_readme_examples_run(tmp_path: Path) -> None:
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
