@@ -8,7 +8,7 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,8 +29,8 @@ from fieldgate.db.database_identity import (
 )
 from fieldgate.db.outages import damage_message
 from fieldgate.db.postgres_url import PostgresURL
-from fieldgate.db.schema import SchemaStatus, UnsupportedSchema, read_state, upgrade
-from fieldgate.db.use_lock import DatabaseInUse, shared_use
+from fieldgate.db.schema import REQUIRED_REVISION, SchemaStatus, UnsupportedSchema, read_state, upgrade
+from fieldgate.db.use_lock import DatabaseInUse, exclusive_use, shared_use
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.settings import BadSetting, Settings, parse_duration
 
@@ -79,22 +79,24 @@ async def open_database(
 ) -> AsyncIterator[Database]:
     """Open the database, with the schema of this release. With `creates`, an SQLite file need not exist yet."""
     database = connect(settings, creates=creates, busy_timeout_ms=busy_timeout_ms)
-    with in_use(settings):
-        try:
+    may_create = creates and database.is_sqlite
+    try:
+        if may_create:
+            await upgrade_older_schema(settings, database)
+        with in_use(settings):
             state = await read_state(database)
-            if state.status is SchemaStatus.EMPTY and not (creates and database.is_sqlite):
+            if state.status is SchemaStatus.EMPTY and may_create:
+                announce_creation(database)
+                await create_tables(database)
+            elif state.status is SchemaStatus.EMPTY:
                 pooler = " If pg_restore was run through PgBouncer, restart PgBouncer." if database.is_pooled else ""
                 raise _missing_database(settings, f"{database.address} has no tables of Fieldgate.{pooler}")
-            if state.status is SchemaStatus.EMPTY:
-                announce_creation(database)
-            if database.is_sqlite:
-                await upgrade_schema(database)
-                mark_database(database)
             elif not state.is_usable:
                 raise click.ClickException(state.message)
+            mark_database(database)
             yield database
-        finally:
-            await database.close()
+    finally:
+        await database.close()
 
 
 @contextmanager
@@ -156,14 +158,29 @@ def mark_database(database: Database, *, accepts_any: bool = False) -> None:
             click.echo(f"Warning: {marker_file(file)} cannot be written: {error.strerror}.", err=True)
 
 
-async def upgrade_schema(database: Database) -> None:
-    """Create the tables and what is derived from the data in them, unless they exist."""
+async def create_tables(database: Database) -> None:
+    """Create the tables and what is derived from the data in them, unless another process does that now."""
     try:
         before = await upgrade(database)
     except UnsupportedSchema as error:
         raise click.ClickException(str(error)) from None
     if before.status is SchemaStatus.EMPTY:
         await ReferenceStore(database, DataVersions(database)).store_name_orders()
+
+
+async def upgrade_older_schema(settings: Settings, database: Database) -> None:
+    """Upgrade the tables of an earlier release. Of an SQLite file, nobody else may be a user meanwhile."""
+    if (await read_state(database)).status is not SchemaStatus.OLDER:
+        return
+    file = sqlite_file(settings.database)
+    try:
+        with nullcontext() if file is None else exclusive_use(file):
+            before = await upgrade(database)
+    except DatabaseInUse:
+        raise click.ClickException(
+            "The database must be upgraded for this release, and another process uses it. Stop that first."
+        ) from None
+    click.echo(f"Upgraded the database from schema {before.revision} to {REQUIRED_REVISION}.", err=True)
 
 
 def announce_creation(database: Database) -> None:

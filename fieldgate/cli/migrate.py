@@ -12,11 +12,12 @@ import click
 from fieldgate.cli.common import (
     announce_creation,
     connect,
+    create_tables,
     data_option,
     in_use,
     load_settings,
     mark_database,
-    upgrade_schema,
+    upgrade_older_schema,
 )
 from fieldgate.cli.output import progress_bar
 from fieldgate.db import Database, DataVersions, sqlite_file
@@ -35,31 +36,33 @@ T = TypeVar("T")
 )
 @data_option
 def migrate(new: bool, data: Path | None) -> None:
-    """Create the tables of the database. After an upgrade, rebuild the search index and documents of stored events.
+    """Create the tables of the database, or upgrade those of an earlier release. Then rebuild the search index and
+    documents of stored events, if this release needs that.
 
     It is safe to run it again. Stop the service first. On SQLite, `serve` does the same at start-up. A database with
-    another schema is refused.
+    an unknown schema is refused.
     """
     settings = load_settings(data)
-    with in_use(settings):
-        asyncio.run(_upgrade(data, accepts_any=new))
+    asyncio.run(_upgrade(settings, accepts_any=new))
     rebuild_events(settings)
 
 
-async def _upgrade(data: Path | None, *, accepts_any: bool) -> None:
-    database = connect(load_settings(data), creates=True, accepts_any=accepts_any)
+async def _upgrade(settings: Settings, *, accepts_any: bool) -> None:
+    database = connect(settings, creates=True, accepts_any=accepts_any)
     try:
         before = await read_state(database)
-        if before.status is SchemaStatus.EMPTY:
-            announce_creation(database)
-        await upgrade_schema(database)
-        mark_database(database, accepts_any=accepts_any)
+        await upgrade_older_schema(settings, database)
+        with in_use(settings):
+            if before.status is SchemaStatus.EMPTY:
+                announce_creation(database)
+            await create_tables(database)
+            mark_database(database, accepts_any=accepts_any)
     finally:
         await database.close()
     if before.status is SchemaStatus.CURRENT:
         click.echo(f"schema {REQUIRED_REVISION} (nothing to do)")
     else:
-        click.echo(f"schema {REQUIRED_REVISION}, was empty")
+        click.echo(f"schema {REQUIRED_REVISION}, was {before.revision or 'empty'}")
 
 
 def rebuild_events(settings: Settings) -> None:

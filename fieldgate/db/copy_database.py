@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.db.data_versions import IDENTITY_TOPIC
 from fieldgate.db.database import Database
 from fieldgate.db.database_identity import remove_marker, write_marker
-from fieldgate.db.migrations import create_tables
+from fieldgate.db.migrations import run_migrations
 from fieldgate.db.schema import SchemaStatus, read_state
 from fieldgate.db.tables import Timestamp, now, topic_versions
 
@@ -104,13 +104,13 @@ async def _count(connection: AsyncConnection, table: Table) -> int:
 async def _empty_target(target: Database, tables: Sequence[Table]) -> AsyncIterator[AsyncConnection]:
     """Begin the transaction that fills the target, with tables that have no rows."""
     status = (await read_state(target)).status
-    if status is SchemaStatus.OTHER:
+    if status in (SchemaStatus.OTHER, SchemaStatus.OLDER):
         raise CopyError("The target does not have the schema of this release. Use an empty database.")
     if target.is_sqlite:
         remove_marker(Path(str(target.url.database)))  # it is going to be another database
     async with target.transaction() as connection:
         if status is SchemaStatus.EMPTY:
-            await create_tables(connection)
+            await run_migrations(connection)
         if target.is_sqlite:
             await connection.execute(text("PRAGMA defer_foreign_keys = ON"))
         else:

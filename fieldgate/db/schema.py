@@ -1,11 +1,10 @@
-"""The schema revision that this release needs, that of a database, and the creation of the tables.
+"""The schema revision that this release needs, that of a database, and upgrades from one to the other.
 
-Until 0.1 there is one migration, which creates everything. A database with another schema is refused.
+A database of an earlier release is upgraded, and keeps its data. Until 0.1 there is one revision, whose name changes
+when its tables do, so that databases of before are refused.
 """
 
-import hashlib
 from enum import Enum
-from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy import Connection, inspect, text
@@ -13,16 +12,16 @@ from sqlalchemy import Connection, inspect, text
 from fieldgate.db.database import Database
 from fieldgate.db.outages import DatabaseGone
 
-_PACKAGE = Path(__file__).parents[1]
-_SCHEMA_FILES = (*sorted(_PACKAGE.glob("*/tables.py")), _PACKAGE / "db" / "migrations" / "versions" / "0001_schema.py")
-_DIGEST = hashlib.sha256(b"".join(file.read_bytes() for file in _SCHEMA_FILES)).hexdigest()
-REQUIRED_REVISION = f"0001_{_DIGEST[:12]}"
+# The revisions in `migrations/versions`, oldest first: loading Alembic to find them would take too long.
+REVISIONS = ("0001_a",)
+REQUIRED_REVISION = REVISIONS[-1]
 WITHOUT_REVISION = "without a revision"  # of a database that has tables, but does not say of which schema
 
 
 class SchemaStatus(Enum):
     CURRENT = "current"
     EMPTY = "empty"
+    OLDER = "older"  # that of an earlier release: it can be upgraded
     OTHER = "other"
 
 
@@ -41,8 +40,11 @@ class SchemaState(NamedTuple):
         """What is wrong, and what to do. Only if it is not usable."""
         if self.status is SchemaStatus.EMPTY:
             return "The database has no tables of Fieldgate.", "Run: fieldgate migrate"
+        other = f"The database has schema {self.revision}, and this release needs {REQUIRED_REVISION}."
+        if self.status is SchemaStatus.OLDER:
+            return other, "Stop the service, make a backup, and run: fieldgate migrate"
         return (
-            f"The database has schema {self.revision}, and this release needs {REQUIRED_REVISION}.",
+            other,
             "Go on with the version of Fieldgate that wrote it, or export the data with that version and start with a "
             "new data folder or database.",
         )
@@ -80,18 +82,20 @@ async def read_state(database: Database) -> SchemaState:
     revision = await current_revision(database)
     if revision is None:
         return SchemaState(SchemaStatus.EMPTY, None)
-    return SchemaState(SchemaStatus.CURRENT if revision == REQUIRED_REVISION else SchemaStatus.OTHER, revision)
+    if revision == REQUIRED_REVISION:
+        return SchemaState(SchemaStatus.CURRENT, revision)
+    return SchemaState(SchemaStatus.OLDER if revision in REVISIONS else SchemaStatus.OTHER, revision)
 
 
 async def upgrade(database: Database) -> SchemaState:
-    """Create the tables, unless they exist. Returns the state that the database had before."""
+    """Create the tables, or upgrade those of an earlier release. Returns the state that the database had before."""
     state = await read_state(database)
     if state.status is SchemaStatus.OTHER:
         raise UnsupportedSchema(state)
-    if state.status is SchemaStatus.EMPTY:
+    if state.status is not SchemaStatus.CURRENT:
         # Imported here because Alembic is slow to load, and most processes never migrate.
-        from fieldgate.db.migrations import create_tables
+        from fieldgate.db.migrations import run_migrations
 
         async with database.transaction() as connection:
-            await create_tables(connection)
+            await run_migrations(connection)
     return state

@@ -1,13 +1,12 @@
 """The schema of a database: its tables, its revision, and what happens if it is another one."""
 
 import asyncio
-import re
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
-from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, schema
+from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions
 from fieldgate.db.database_identity import (
     UnexpectedDatabase,
     check_marker,
@@ -30,12 +29,6 @@ from fieldgate.db.schema import (
 )
 from tests.conftest import new_database
 from tests.databases import prepare_database
-
-
-def test_revision_has_a_digest_of_all_tables() -> None:
-    package = Path(schema.__file__).parents[1]
-    declaring = {path for path in package.rglob("*.py") if re.search(r"^\w+ = Table\(", path.read_text(), re.MULTILINE)}
-    assert declaring < set(schema._SCHEMA_FILES)
 
 
 async def test_partial_indexes(database: Database) -> None:

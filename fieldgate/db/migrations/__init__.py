@@ -1,5 +1,6 @@
 """Schema migrations, run by Alembic in one transaction."""
 
+import os
 from pathlib import Path
 
 from alembic import command
@@ -7,6 +8,7 @@ from alembic.config import Config
 from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+REVISION_FOLDERS = [str(Path(__file__).parent / "versions")]
 _LOCK = 0x0F1E1D6A7E  # any number, the same for every process that migrates
 
 
@@ -14,11 +16,12 @@ def _config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent))
     config.set_main_option("path_separator", "os")
+    config.set_main_option("version_locations", os.pathsep.join(REVISION_FOLDERS))
     return config
 
 
-async def create_tables(connection: AsyncConnection) -> None:
-    """Run all migrations in the transaction of the caller. Concurrent calls wait for each other."""
+async def run_migrations(connection: AsyncConnection) -> None:
+    """Run all migrations that are missing, in the transaction of the caller. Concurrent calls wait for each other."""
 
     def migrate(connection: Connection) -> None:
         config = _config()

@@ -1,7 +1,7 @@
-"""The whole schema: the tables that the code declares, with countries, disaster types, and the public as a user.
+"""The first schema, with countries, disaster types, and the public as a user.
 
-Until 0.1 the tables are stated once, in the files `tables.py`. The revision has a digest of these files and of this
-one, so that a database with another schema is noticed. With 0.1, the tables are written out here, and stay as they are.
+Until 0.1 this revision may change; then it gets another name (`REQUIRED_REVISION`), so that databases of before are
+refused. From 0.1 on it stays as it is, whatever the code does.
 
 The files in `seeds` hold facts: the ids IFRC GO uses, codes, regions. Names of countries come from CLDR, except where a
 file has our own: for what CLDR does not know, or calls as nobody in this field does.
@@ -15,26 +15,11 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 from babel import Locale
+from sqlalchemy import Column
 
-import fieldgate.accounts.tables
-import fieldgate.assets.tables
-import fieldgate.events.tables
-import fieldgate.imports.tables
-import fieldgate.move.tables  # noqa: F401  (they register their tables)
-from fieldgate.db.schema import REQUIRED_REVISION
-from fieldgate.db.tables import metadata, topic_versions
-from fieldgate.reference.tables import countries, disaster_types
-
-revision = REQUIRED_REVISION
+revision = "0001_a"
 down_revision = None
 
-# Indexes of some rows only. In the tables, these conditions would load the dialect of PostgreSQL into every process.
-PARTIAL_INDEXES = {
-    "ix_assets_parent_id": "parent_id IS NOT NULL",
-    "ix_assets_deleted_at": "deleted_at IS NOT NULL",
-    "ix_assignments_expires_at": "expires_at IS NOT NULL",
-    "ix_imports_user_id_id_lease_until": "status = 'processing'",
-}
 THE_PUBLIC = -1
 SEEDS = Path(__file__).parent.parent / "seeds"
 LANGUAGES = ("en", "fr", "es", "ar")
@@ -42,14 +27,219 @@ NOTHING = dict.fromkeys(LANGUAGES, "")
 
 
 def upgrade() -> None:
-    connection = op.get_bind()
-    indexes = {str(index.name): index for table in metadata.tables.values() for index in table.indexes}
-    for name, condition in PARTIAL_INDEXES.items():
-        indexes[name].dialect_kwargs[f"{connection.dialect.name}_where"] = sa.text(condition)
-    metadata.create_all(connection, checkfirst=False)
+    _create_tables_of_log()
+    _create_tables_of_reference()
+    _create_tables_of_accounts()
+    _create_tables_of_assets()
+    _create_tables_of_events()
+    _create_tables_of_imports()
+    _create_tables_of_move()
+
+
+def _create_tables_of_log() -> None:
+    topic_versions = op.create_table(
+        "changes",
+        Column("topic", sa.String(length=40), nullable=False),
+        Column("version", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("topic", name="pk_changes"),
+    )
+    op.create_table(
+        "leases",
+        Column("name", sa.String(length=40), nullable=False),
+        Column("holder", sa.String(length=32), nullable=False),
+        Column("expires", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name="pk_leases"),
+    )
+    op.create_table(
+        "log",
+        Column("id", sa.Integer(), nullable=False),
+        Column("made_at", sa.BigInteger(), nullable=False),
+        Column("log_type", sa.String(length=20), nullable=False),
+        Column("action", sa.String(length=40), nullable=False),
+        Column("user_id", sa.Integer(), nullable=True),
+        Column("user_uid", sa.String(length=22), nullable=False),
+        Column("username", sa.String(length=150), nullable=False),
+        Column("credential", sa.String(length=120), nullable=False),
+        Column("ip_address", sa.String(length=45), nullable=False),
+        Column("source", sa.String(length=200), nullable=False),
+        Column("request_id", sa.String(length=64), nullable=False),
+        Column("model_name", sa.String(length=20), nullable=False),
+        Column("object_uid", sa.String(length=150), nullable=False),
+        Column("object_name", sa.String(length=255), nullable=False),
+        Column("subject_id", sa.Integer(), nullable=True),
+        Column("subject_uid", sa.String(length=22), nullable=False),
+        Column("subject_name", sa.String(length=150), nullable=False),
+        Column("owner_id", sa.Integer(), nullable=True),
+        Column("effect_count", sa.Integer(), nullable=False),
+        Column("times", sa.Integer(), nullable=False),
+        Column("details", sa.JSON(), nullable=False),
+        Column("minute_key", sa.String(length=72), nullable=True),
+        sa.PrimaryKeyConstraint("id", name="pk_log"),
+        sa.UniqueConstraint("minute_key", name="uq_log_minute_key"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_log_log_type_id", "log", ["log_type", "id"], unique=False)
+    op.create_index("ix_log_object_uid_id", "log", ["object_uid", "id"], unique=False)
+    op.create_index("ix_log_user_id_id", "log", ["user_id", "id"], unique=False)
+    op.create_table(
+        "log_counts",
+        Column("id", sa.Integer(), nullable=False),
+        Column("log_type", sa.String(length=20), nullable=False),
+        Column("entries", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_log_counts"),
+        sqlite_autoincrement=True,
+    )
     # Writers of events lock the first row; the second one identifies the database.
     versions = [{"topic": "events", "version": 0}, {"topic": "identity", "version": secrets.randbits(62)}]
     op.bulk_insert(topic_versions, versions)
+
+
+def _create_tables_of_reference() -> None:
+    countries = op.create_table(
+        "countries",
+        Column("id", sa.Integer(), autoincrement=False, nullable=False),
+        Column("iso", sa.String(length=2), nullable=True),
+        Column("iso3", sa.String(length=3), nullable=True),
+        Column("region", sa.Integer(), nullable=True),
+        Column("record_type", sa.Integer(), nullable=False),
+        Column("independent", sa.Boolean(), nullable=True),
+        Column("is_deprecated", sa.Boolean(), nullable=False),
+        Column("fdrs", sa.Text(), nullable=True),
+        Column("average_household_size", sa.Float(), nullable=True),
+        Column("names", sa.JSON(), nullable=False),
+        Column("society_names", sa.JSON(), nullable=False),
+        Column("original_language", sa.String(length=2), nullable=False),
+        Column("is_listed", sa.Boolean(), nullable=False),
+        Column("overviews", sa.JSON(), nullable=False),
+        Column("profile", sa.JSON(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_countries"),
+    )
+    disaster_types = op.create_table(
+        "disaster_types",
+        Column("id", sa.Integer(), autoincrement=False, nullable=False),
+        Column("names", sa.JSON(), nullable=False),
+        Column("summaries", sa.JSON(), nullable=False),
+        Column("original_language", sa.String(length=2), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_disaster_types"),
+    )
+    op.create_table(
+        "name_orders",
+        Column("table_name", sa.String(length=20), nullable=False),
+        Column("language", sa.String(length=2), nullable=False),
+        Column("digest", sa.String(length=64), nullable=False),
+        Column("ids", sa.JSON(), nullable=False),
+        sa.PrimaryKeyConstraint("table_name", "language", name="pk_name_orders"),
+    )
+    op.bulk_insert(countries, _countries())
+    op.bulk_insert(disaster_types, _disaster_types())
+
+
+def _create_tables_of_accounts() -> None:
+    op.create_table(
+        "login_attempts",
+        Column("key", sa.String(length=200), nullable=False),
+        Column("failures", sa.Integer(), nullable=False),
+        Column("last_at", sa.BigInteger(), nullable=False),
+        Column("blocked_until", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("key", name="pk_login_attempts"),
+    )
+    op.create_index("ix_login_attempts_last_at", "login_attempts", ["last_at"], unique=False)
+    op.create_table(
+        "reserved_usernames",
+        Column("hash", sa.LargeBinary(length=32), nullable=False),
+        sa.PrimaryKeyConstraint("hash", name="pk_reserved_usernames"),
+    )
+    op.create_table(
+        "users",
+        Column("id", sa.Integer(), nullable=False),
+        Column("uid", sa.String(length=22), nullable=False),
+        Column("username", sa.String(length=150), nullable=False),
+        Column("username_key", sa.String(length=150), nullable=False),
+        Column("password_hash", sa.String(length=255), nullable=False),
+        Column("first_name", sa.String(length=150), nullable=False),
+        Column("last_name", sa.String(length=150), nullable=False),
+        Column("is_superuser", sa.Boolean(), nullable=False),
+        Column("is_ifrc", sa.Boolean(), nullable=False),
+        Column("is_demo", sa.Boolean(), nullable=False),
+        Column("countries", sa.JSON(), nullable=False),
+        Column("created_at", sa.BigInteger(), nullable=False),
+        Column("disabled_at", sa.BigInteger(), nullable=True),
+        Column("last_login_at", sa.BigInteger(), nullable=True),
+        Column("owner_id", sa.Integer(), nullable=True),
+        sa.PrimaryKeyConstraint("id", name="pk_users"),
+        sa.UniqueConstraint("uid", name="uq_users_uid"),
+        sa.UniqueConstraint("username_key", name="uq_users_username_key"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_users_owner_id", "users", ["owner_id"], unique=False)
+    op.create_table(
+        "identities",
+        Column("id", sa.Integer(), nullable=False),
+        Column("user_id", sa.Integer(), nullable=False),
+        Column("issuer", sa.String(length=500), nullable=False),
+        Column("subject", sa.String(length=255), nullable=False),
+        Column("created_at", sa.BigInteger(), nullable=False),
+        Column("last_login_at", sa.BigInteger(), nullable=True),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_identities_user_id_users", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("id", name="pk_identities"),
+        sa.UniqueConstraint("issuer", "subject", name="uq_identities_issuer_subject"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_identities_user_id", "identities", ["user_id"], unique=False)
+    op.create_table(
+        "invitations",
+        Column("user_id", sa.Integer(), autoincrement=False, nullable=False),
+        Column("hash", sa.LargeBinary(length=32), nullable=False),
+        Column("created_by", sa.Integer(), nullable=False),
+        Column("created_at", sa.BigInteger(), nullable=False),
+        Column("expires_at", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_invitations_user_id_users", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("user_id", name="pk_invitations"),
+        sa.UniqueConstraint("hash", name="uq_invitations_hash"),
+    )
+    op.create_table(
+        "teams",
+        Column("id", sa.Integer(), autoincrement=False, nullable=False),
+        Column("name", sa.String(length=100), nullable=False),
+        Column("name_key", sa.String(length=200), nullable=False),
+        Column("description", sa.String(length=1000), nullable=False),
+        sa.ForeignKeyConstraint(["id"], ["users.id"], name="fk_teams_id_users", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("id", name="pk_teams"),
+    )
+    op.create_index("ix_teams_name_key", "teams", ["name_key"], unique=False)
+    op.create_table(
+        "tokens",
+        Column("id", sa.Integer(), nullable=False),
+        Column("user_id", sa.Integer(), nullable=False),
+        Column("hash", sa.LargeBinary(length=32), nullable=False),
+        Column("prefix", sa.String(length=12), nullable=False),
+        Column("name", sa.String(length=100), server_default="", nullable=False),
+        Column("issued_by", sa.String(length=10), nullable=False),
+        Column("created_at", sa.BigInteger(), nullable=False),
+        Column("last_used_at", sa.BigInteger(), nullable=True),
+        Column("last_used_from", sa.String(length=45), nullable=True),
+        Column("expires_at", sa.BigInteger(), nullable=True),
+        Column("revoked_at", sa.BigInteger(), nullable=True),
+        Column("scopes", sa.String(length=100), server_default="all", nullable=False),
+        Column("assets", sa.JSON(none_as_null=True), nullable=True),
+        Column("networks", sa.JSON(none_as_null=True), nullable=True),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_tokens_user_id_users", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("id", name="pk_tokens"),
+        sa.UniqueConstraint("hash", name="uq_tokens_hash"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_tokens_user_id", "tokens", ["user_id"], unique=False)
+    op.create_table(
+        "team_members",
+        Column("team_id", sa.Integer(), nullable=False),
+        Column("user_id", sa.Integer(), nullable=False),
+        Column("role", sa.String(length=10), nullable=False),
+        Column("joined_at", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(["team_id"], ["teams.id"], name="fk_team_members_team_id_teams", ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_team_members_user_id_users", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("team_id", "user_id", name="pk_team_members"),
+    )
+    op.create_index("ix_team_members_user_id", "team_members", ["user_id"], unique=False)
     op.execute(
         sa.text(
             "INSERT INTO users (id, uid, username, username_key, password_hash, first_name, last_name, is_superuser, "
@@ -57,8 +247,294 @@ def upgrade() -> None:
             "'AnonymousUser', 'anonymoususer', '', '', '', false, false, false, '[]', 0)"
         ).bindparams(id=THE_PUBLIC)
     )
-    op.bulk_insert(countries, _countries())
-    op.bulk_insert(disaster_types, _disaster_types())
+
+
+def _create_tables_of_assets() -> None:
+    op.create_table(
+        "files",
+        Column("id", sa.Integer(), nullable=False),
+        Column("name", sa.String(length=255), nullable=False),
+        Column("data", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_files"),
+        sqlite_autoincrement=True,
+    )
+    op.create_table(
+        "assets",
+        Column("id", sa.Integer(), nullable=False),
+        Column("uid", sa.String(length=22), nullable=False),
+        Column("owner_id", sa.Integer(), nullable=False),
+        Column("parent_id", sa.Integer(), nullable=True),
+        Column("asset_type", sa.String(length=20), nullable=False),
+        Column("name", sa.String(length=255), nullable=False),
+        Column("name_key", sa.Text(), server_default="", nullable=False),
+        Column("form_id", sa.Text(), nullable=True),
+        Column("settings", sa.JSON(), nullable=False),
+        Column("tags", sa.JSON(), nullable=False),
+        Column("tags_key", sa.Text(), server_default="", nullable=False),
+        Column("summary", sa.JSON(), nullable=False),
+        Column("created_at", sa.BigInteger(), nullable=False),
+        Column("modified_at", sa.BigInteger(), nullable=False),
+        Column("modified_by", sa.Integer(), nullable=True),
+        Column("deployed_version_uid", sa.String(length=22), nullable=True),
+        Column("deployed_at", sa.BigInteger(), nullable=True),
+        Column("deployment_active", sa.Boolean(), nullable=True),
+        Column("deleted_at", sa.BigInteger(), nullable=True),
+        Column("deleted_by", sa.Integer(), nullable=True),
+        sa.ForeignKeyConstraint(["owner_id"], ["users.id"], name="fk_assets_owner_id_users", ondelete="RESTRICT"),
+        sa.ForeignKeyConstraint(["parent_id"], ["assets.id"], name="fk_assets_parent_id_assets", ondelete="SET NULL"),
+        sa.PrimaryKeyConstraint("id", name="pk_assets"),
+        sa.UniqueConstraint("uid", name="uq_assets_uid"),
+        sqlite_autoincrement=True,
+    )
+    _create_partial_index("ix_assets_deleted_at", "assets", ["deleted_at"], "deleted_at IS NOT NULL")
+    op.create_index("ix_assets_owner_id_modified_at", "assets", ["owner_id", "modified_at"], unique=False)
+    _create_partial_index("ix_assets_parent_id", "assets", ["parent_id"], "parent_id IS NOT NULL")
+    op.create_table(
+        "ownership_invites",
+        Column("id", sa.Integer(), nullable=False),
+        Column("uid", sa.String(length=22), nullable=False),
+        Column("sender_id", sa.Integer(), nullable=False),
+        Column("recipient_id", sa.Integer(), nullable=False),
+        Column("status", sa.String(length=12), nullable=False),
+        Column("created_at", sa.BigInteger(), nullable=False),
+        Column("modified_at", sa.BigInteger(), nullable=False),
+        Column("expires_at", sa.BigInteger(), nullable=False),
+        Column("seen_at", sa.BigInteger(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["recipient_id"], ["users.id"], name="fk_ownership_invites_recipient_id_users", ondelete="CASCADE"
+        ),
+        sa.ForeignKeyConstraint(
+            ["sender_id"], ["users.id"], name="fk_ownership_invites_sender_id_users", ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("id", name="pk_ownership_invites"),
+        sa.UniqueConstraint("uid", name="uq_ownership_invites_uid"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_ownership_invites_recipient_id", "ownership_invites", ["recipient_id"], unique=False)
+    op.create_index("ix_ownership_invites_sender_id", "ownership_invites", ["sender_id"], unique=False)
+    op.create_table(
+        "asset_versions",
+        Column("id", sa.Integer(), nullable=False),
+        Column("uid", sa.String(length=22), nullable=False),
+        Column("asset_id", sa.Integer(), nullable=False),
+        Column("number", sa.Integer(), nullable=False),
+        Column("content_hash", sa.String(length=64), nullable=False),
+        Column("deployed_at", sa.BigInteger(), nullable=True),
+        Column("content", sa.JSON(), nullable=False),
+        Column("summary", sa.JSON(), nullable=False),
+        Column("xform", sa.Text(), nullable=True),
+        Column("file_id", sa.Integer(), nullable=True),
+        Column("warnings", sa.JSON(none_as_null=True), nullable=True),
+        Column("created_at", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["asset_id"], ["assets.id"], name="fk_asset_versions_asset_id_assets", ondelete="CASCADE"
+        ),
+        sa.ForeignKeyConstraint(["file_id"], ["files.id"], name="fk_asset_versions_file_id_files"),
+        sa.PrimaryKeyConstraint("id", name="pk_asset_versions"),
+        sa.UniqueConstraint("asset_id", "number", name="uq_asset_versions_asset_id_number"),
+        sa.UniqueConstraint("uid", name="uq_asset_versions_uid"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_asset_versions_file_id", "asset_versions", ["file_id"], unique=False)
+    op.create_table(
+        "assignments",
+        Column("id", sa.Integer(), nullable=False),
+        Column("uid", sa.String(length=22), nullable=False),
+        Column("asset_id", sa.Integer(), nullable=False),
+        Column("user_id", sa.Integer(), nullable=False),
+        Column("permission", sa.String(length=30), nullable=False),
+        Column("is_denied", sa.Boolean(), nullable=False),
+        Column("filters", sa.JSON(), nullable=True),
+        Column("created_at", sa.BigInteger(), nullable=False),
+        Column("expires_at", sa.BigInteger(), nullable=True),
+        sa.ForeignKeyConstraint(["asset_id"], ["assets.id"], name="fk_assignments_asset_id_assets", ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_assignments_user_id_users", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("id", name="pk_assignments"),
+        sa.UniqueConstraint("asset_id", "user_id", "permission", name="uq_assignments_asset_id_user_id_permission"),
+        sa.UniqueConstraint("uid", name="uq_assignments_uid"),
+        sqlite_autoincrement=True,
+    )
+    _create_partial_index("ix_assignments_expires_at", "assignments", ["expires_at"], "expires_at IS NOT NULL")
+    op.create_index(
+        "ix_assignments_user_id_permission_asset_id", "assignments", ["user_id", "permission", "asset_id"], unique=False
+    )
+    op.create_table(
+        "ownership_transfers",
+        Column("id", sa.Integer(), nullable=False),
+        Column("uid", sa.String(length=22), nullable=False),
+        Column("invite_id", sa.Integer(), nullable=False),
+        Column("asset_id", sa.Integer(), nullable=False),
+        Column("asset_name", sa.String(length=255), nullable=False),
+        Column("status", sa.String(length=12), nullable=False),
+        Column("error", sa.String(length=12), nullable=False),
+        Column("modified_at", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["asset_id"], ["assets.id"], name="fk_ownership_transfers_asset_id_assets", ondelete="CASCADE"
+        ),
+        sa.ForeignKeyConstraint(
+            ["invite_id"],
+            ["ownership_invites.id"],
+            name="fk_ownership_transfers_invite_id_ownership_invites",
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("id", name="pk_ownership_transfers"),
+        sa.UniqueConstraint("uid", name="uq_ownership_transfers_uid"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_ownership_transfers_asset_id", "ownership_transfers", ["asset_id"], unique=False)
+    op.create_index("ix_ownership_transfers_invite_id", "ownership_transfers", ["invite_id"], unique=False)
+
+
+def _create_tables_of_events() -> None:
+    op.create_table(
+        "deleted_events",
+        Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
+        Column("deleted_at", sa.BigInteger(), nullable=False),
+        Column("version", sa.BigInteger(), nullable=False),
+        Column("visibility", sa.SmallInteger(), nullable=False),
+        Column("countries", sa.Text(), nullable=False),
+        Column("kept_visibility", sa.SmallInteger(), nullable=True),
+        Column("kept_countries", sa.Text(), nullable=True),
+        sa.PrimaryKeyConstraint("id", name="pk_deleted_events"),
+    )
+    op.create_index("ix_deleted_events_deleted_at_id", "deleted_events", ["deleted_at", "id"], unique=False)
+    op.create_index("ix_deleted_events_version", "deleted_events", ["version"], unique=False)
+    op.create_table(
+        "event_documents",
+        Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
+        Column("document", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_event_documents"),
+    )
+    op.create_table(
+        "event_format",
+        Column("format", sa.Integer(), autoincrement=False, nullable=False),
+        sa.PrimaryKeyConstraint("format", name="pk_event_format"),
+    )
+    op.create_table(
+        "event_index_rows",
+        Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
+        Column("version", sa.BigInteger(), nullable=False),
+        Column("parent_event", sa.BigInteger(), nullable=True),
+        Column("start", sa.BigInteger(), nullable=False),
+        Column("created", sa.BigInteger(), nullable=False),
+        Column("updated", sa.BigInteger(), nullable=False),
+        Column("facets", sa.Text(), nullable=False),
+        Column("num_affected", sa.BigInteger(), nullable=False),
+        Column("appeals", sa.Integer(), nullable=False),
+        Column("requested_cents", sa.BigInteger(), nullable=False),
+        Column("funded_cents", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_event_index_rows"),
+    )
+    op.create_index("ix_event_index_rows_version", "event_index_rows", ["version"], unique=False)
+    op.create_table(
+        "event_sources",
+        Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
+        Column("source", sa.String(length=500), nullable=False),
+        Column("with_token", sa.Boolean(), nullable=False),
+        Column("listed_in", sa.BigInteger(), nullable=False),
+        Column("digest", sa.LargeBinary(), nullable=False),
+        Column("detail_in", sa.BigInteger(), nullable=False),
+        Column("detail_at", sa.BigInteger(), nullable=True),
+        sa.PrimaryKeyConstraint("id", name="pk_event_sources"),
+    )
+    op.create_index("ix_event_sources_source", "event_sources", ["source"], unique=False)
+    op.create_table(
+        "event_syncs",
+        Column("source", sa.String(length=500), nullable=False),
+        Column("with_token", sa.Boolean(), nullable=False),
+        Column("finished", sa.BigInteger(), nullable=True),
+        Column("began", sa.BigInteger(), nullable=True),
+        Column("since", sa.BigInteger(), nullable=True),
+        Column("is_filtered", sa.Boolean(), nullable=False),
+        Column("reached", sa.BigInteger(), nullable=False),
+        Column("last_ids", sa.Text(), server_default="[]", nullable=False),
+        Column("is_full", sa.Boolean(), server_default=sa.false(), nullable=False),
+        Column("run", sa.BigInteger(), server_default="0", nullable=False),
+        Column("walk", sa.BigInteger(), server_default="0", nullable=False),
+        Column("failing", sa.Text(), server_default="", nullable=False),
+        sa.PrimaryKeyConstraint("source", "with_token", name="pk_event_syncs"),
+    )
+    op.create_table(
+        "event_words",
+        Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
+        Column("names", sa.Text(), nullable=False),
+        Column("glide", sa.String(length=18), nullable=False),
+        Column("appeal_codes", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_event_words"),
+    )
+    op.create_index("ix_event_words_glide", "event_words", ["glide"], unique=False)
+    op.create_table(
+        "events",
+        Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
+        Column("version", sa.BigInteger(), nullable=False),
+        Column("slug", sa.String(length=50), nullable=True),
+        Column("parent_event", sa.BigInteger(), nullable=True),
+        Column("is_demo", sa.Boolean(), nullable=False),
+        Column("packed", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_events"),
+        sa.UniqueConstraint("slug", name="uq_events_slug"),
+    )
+
+
+def _create_tables_of_imports() -> None:
+    op.create_table(
+        "imports",
+        Column("id", sa.Integer(), nullable=False),
+        Column("uid", sa.String(length=22), nullable=False),
+        Column("user_id", sa.Integer(), nullable=False),
+        Column("status", sa.String(length=10), nullable=False),
+        Column("filename", sa.String(length=255), nullable=False),
+        Column("file_id", sa.Integer(), nullable=False),
+        Column("name", sa.String(length=255), nullable=False),
+        Column("is_library", sa.Boolean(), nullable=False),
+        Column("desired_type", sa.String(length=20), nullable=False),
+        Column("destination_uid", sa.String(length=22), nullable=True),
+        Column("asks_if_exists", sa.Boolean(), nullable=False),
+        Column("messages", sa.JSON(), nullable=False),
+        Column("excerpts", sa.JSON(none_as_null=True), nullable=True),
+        Column("created_at", sa.BigInteger(), nullable=False),
+        Column("finished_at", sa.BigInteger(), nullable=True),
+        Column("claimed_at", sa.BigInteger(), nullable=True),
+        Column("lease", sa.String(length=32), nullable=True),
+        Column("lease_until", sa.BigInteger(), nullable=True),
+        Column("attempts", sa.Integer(), nullable=False),
+        Column("busy_tries", sa.Integer(), nullable=False),
+        Column("retry_key", sa.String(length=255), nullable=True),
+        Column("retry_digest", sa.LargeBinary(length=32), nullable=True),
+        sa.ForeignKeyConstraint(["file_id"], ["files.id"], name="fk_imports_file_id_files"),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_imports_user_id_users", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("id", name="pk_imports"),
+        sa.UniqueConstraint("uid", name="uq_imports_uid"),
+        sa.UniqueConstraint("user_id", "retry_key", name="uq_imports_user_id_retry_key"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_imports_file_id", "imports", ["file_id"], unique=False)
+    op.create_index("ix_imports_finished_at", "imports", ["finished_at"], unique=False)
+    op.create_index(
+        "ix_imports_user_id_claimed_at_finished_at", "imports", ["user_id", "claimed_at", "finished_at"], unique=False
+    )
+    op.create_index("ix_imports_user_id_created_at_uid", "imports", ["user_id", "created_at", "uid"], unique=False)
+    _create_partial_index(
+        "ix_imports_user_id_id_lease_until", "imports", ["user_id", "id", "lease_until"], "status = 'processing'"
+    )
+
+
+def _create_tables_of_move() -> None:
+    op.create_table(
+        "moved_assets",
+        Column("source", sa.String(length=500), nullable=False),
+        Column("source_uid", sa.String(length=50), nullable=False),
+        Column("uid", sa.String(length=22), nullable=False),
+        Column("found", sa.JSON(), nullable=False),
+        Column("local", sa.JSON(), nullable=False),
+        sa.PrimaryKeyConstraint("source", "source_uid", name="pk_moved_assets"),
+    )
+
+
+def _create_partial_index(name: str, table: str, columns: list[str], condition: str) -> None:
+    """An index of some rows only: those of the queue and the trash must not grow with what is done or in use."""
+    where = sa.text(condition)
+    op.create_index(name, table, columns, sqlite_where=where, postgresql_where=where)
 
 
 def _countries() -> list[dict[str, Any]]:
