@@ -25,7 +25,7 @@ RETRY_SECONDS = 5
 MAX_COSTLY_REQUESTS = 4
 # SQLite has one writer, and writers wait in the order of arrival. More writes of one user would gain little.
 MAX_WRITES_PER_USER = 8
-MAX_LARGE_BODIES = 4  # that are parsed and handled; one of each caller
+MAX_LARGE_BODIES_PER_CALLER = 2  # that are parsed and handled at a time
 MAX_LOADED_BYTES = 16 * 1024 * 1024  # of bodies that are in memory as a whole; parsing them takes several times as much
 MAX_UNREAD_BYTES = 128 * 1024 * 1024  # of large responses that clients have not read yet
 # The HTTP server copies what it gets and keeps it until the client has read it. Of a larger body it gets one part after
@@ -190,7 +190,7 @@ class Overload:
         self.writes = Slots(sys.maxsize, MAX_WRITES_PER_USER, max_waiting_per_caller=sys.maxsize)
         self.uploads = Slots(max_upload_bytes, max(1, max_upload_bytes // 2), refusal=TOO_MANY_UPLOADS)
         self.loaded_bodies = Slots(MAX_LOADED_BYTES, MAX_LOADED_BYTES, refusal=TOO_MANY_UPLOADS)
-        self.large_bodies = Slots(MAX_LARGE_BODIES, 1, refusal=TOO_MANY_UPLOADS)
+        self.large_bodies = Slots(sys.maxsize, MAX_LARGE_BODIES_PER_CALLER, refusal=TOO_MANY_UPLOADS)
         self.responses = Slots(MAX_UNREAD_BYTES, MAX_UNREAD_BYTES // 2)
         self.exports = Exports()
 

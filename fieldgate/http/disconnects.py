@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
 from typing import Any, TypeVar
 
 from fieldgate.errors import RequestTimeout
@@ -12,10 +11,12 @@ Result = TypeVar("Result")
 
 
 async def wait_for_disconnect(receive: Receive) -> None:
-    """Wait, once the body was read, until the client closes its connection."""
-    with suppress(RequestTimeout):
+    """Wait until the client closes its connection. What it still sends of a body is dropped."""
+    try:
         while (await receive())["type"] != "http.disconnect":
             pass
+    except RequestTimeout:  # the client announced a body and does not send it, but it may be there and read
+        await asyncio.Event().wait()
 
 
 async def run_until_disconnect(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result:

@@ -191,6 +191,8 @@ class Endpoint:
             if b"authorization" not in request.headers and b"cookie" not in request.headers:
                 self._count_request(request)  # as early as possible: nothing has to be looked up
             response = await self._respond(request, request.base_url)
+            if response.stream is not None:  # not in the turn of a costly read: an export waits for its own turn
+                response = await run_until_disconnect(request.receive, responses.start_stream(response, request.method))
             if response.stream is None and len(response.body) > MAX_WHOLE_BYTES:
                 caller = caller_key(request.caller, request.client.address)
                 request.unread_bytes = await app.overload.responses.acquire(caller, len(response.body))
@@ -522,7 +524,7 @@ class Endpoint:
         self, operation: Operation, context: HandlerContext, result: Any, etag: bytes = b""
     ) -> Response:
         response = await self._response_builder.build(operation, context, result, etag)
-        return await responses.start_stream(await responses.encode(response, context.request.encoding), context.method)
+        return await responses.encode(response, context.request.encoding)
 
     def _error_response(self, error: Exception, request: Request) -> Response:
         get = request.headers.get

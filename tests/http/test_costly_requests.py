@@ -2,12 +2,16 @@
 
 import asyncio
 from collections import Counter
+from typing import Any
 
 import pytest
 from sqlalchemy import select
 
 from fieldgate.accounts.tables import users
 from fieldgate.assets.sharing import review_files
+from fieldgate.assets.sharing.routes import review_routes
+from fieldgate.errors import RequestTimeout
+from fieldgate.http.disconnects import wait_for_disconnect
 from fieldgate.http.operations import Routes
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Scope
@@ -158,17 +162,15 @@ async def test_a_costly_read_ends_when_its_client_leaves(start: StartService) ->
 async def test_the_file_of_a_review_is_not_made_for_a_client_that_left(
     start: StartService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    has_left = asyncio.Event()
     made: list[object] = []
-    monkeypatch.setattr(review_files, "write_workbook", lambda *arguments: made.append(arguments))
+    monkeypatch.setattr(review_files.ReviewWorkbook, "complete", lambda workbook: made.append(workbook))
+    sent: list[Any] = []
 
     async def receive() -> dict[str, object]:
-        await has_left.wait()
         return {"type": "http.disconnect"}
 
     async def send(message: dict[str, object]) -> None:
-        if message["type"] == "http.response.start":
-            has_left.set()
+        sent.append(message)
 
     async with start() as service:
         token = await service.create_token()
@@ -176,7 +178,55 @@ async def test_the_file_of_a_review_is_not_made_for_a_client_that_left(
         scope["headers"].append((b"authorization", f"Token {token}".encode()))
         await service.app(scope, receive, send)
         assert not made
+        assert sent[0]["status"] == 408
         assert not service.app.app_context.overload.exports._user_slots._held
+
+
+async def test_an_export_waits_outside_the_turns_of_costly_reads(start: StartService) -> None:
+    """Four users whose exports wait must not keep everybody from pages."""
+    async with start() as service:
+        token = await service.create_token(username="reviewer")
+        [user] = await service.database.all(select(users.c.id).where(users.c.username == "reviewer"))
+        overload = service.app.app_context.overload
+        slots = overload.exports._user_slots
+        async with slots.slot(user.id), slots.slot(user.id):
+            headers = {"Authorization": f"Token {token}"}
+            file = asyncio.create_task(service.get(f"{REVIEW}?format=csv", headers=headers))
+            async with asyncio.timeout(60):
+                while not slots._waiting:
+                    await asyncio.sleep(0)
+            assert not overload.costly._held
+        assert (await file).status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+async def test_a_file_of_too_many_rows_is_refused_and_not_cut(
+    start: StartService, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(review_routes, "MAX_FILE_ROWS", 2)
+    async with start() as service:
+        owner = {"Authorization": f"Token {await service.create_token(username='owner')}"}
+        asset = (await service.request("POST", "/api/v2/assets/", headers=owner, json={"name": "Visit"})).json()
+        path = f"/api/v2/assets/{asset['uid']}/permission-assignments/"
+        statuses = []
+        for name in ("ann", "bob", "cyd"):
+            await service.create_user(name)
+            body = {"user": name, "permission": "view_asset"}
+            assert (await service.request("POST", path, headers=owner, json=body)).status_code == 201
+            statuses.append((await service.get(f"{REVIEW}?format={kind}", headers=owner)).status_code)
+        assert statuses == [200, 200, 400]
+
+
+async def test_a_body_that_does_not_come_is_no_disconnect() -> None:
+    """The client may be there, and read the response."""
+
+    async def receive() -> dict[str, object]:
+        raise RequestTimeout
+
+    waiting = asyncio.create_task(wait_for_disconnect(receive))
+    await asyncio.wait([waiting], timeout=0.01)
+    assert not waiting.done()
+    waiting.cancel()
 
 
 async def test_large_bodies_take_turns_and_cost_more(start: StartService, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +239,8 @@ async def test_large_bodies_take_turns_and_cost_more(start: StartService, monkey
         created = await service.request("POST", "/api/v2/assets/", headers=one, json=body)
         assert (created.status_code, created.headers["RateLimit"].split(";")[1]) == (201, "r=94")  # 1 + 1 MiB / 256 KiB
         [holder] = await service.database.all(select(users.c.id).where(users.c.username == "a"))
-        async with service.app.app_context.overload.large_bodies.slot(holder.id):
+        slots = service.app.app_context.overload.large_bodies
+        async with slots.slot(holder.id), slots.slot(holder.id):
             assert (await service.request("POST", "/api/v2/assets/", headers=one, json=body)).status_code == 503
             assert (
                 await service.request("POST", "/api/v2/assets/", headers=one, json={"name": "Small"})

@@ -88,7 +88,8 @@ class ReviewStore:
 
     async def count(self, caller: User, filters: ReviewFilters) -> int:
         rows = self._rows(caller, filters)
-        count: int = await self._database.scalar(select(func.count()).where(*_conditions(filters, rows.c)))
+        query = select(func.count()).select_from(rows).where(*_conditions(filters, rows.c))
+        count: int = await self._database.scalar(query)
         return count
 
     def select_file(self, caller: User, filters: ReviewFilters) -> Select[Any]:

@@ -4,15 +4,15 @@ All rows are read before the first is sent, so that nothing is open in the datab
 them as CSV: some megabytes.
 """
 
+import tempfile
 from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import Select
 
-from fieldgate.assets.workbook_downloads import write_workbook
-from fieldgate.assets.workbook_sheets import ContentSheet
-from fieldgate.db import Database, Timestamp, now, snapshot
+from fieldgate.db import Database, Timestamp, snapshot
 from fieldgate.http.response.csv_safe import decode_csv, encode_csv
 from fieldgate.overload import run_in_thread
 
@@ -58,31 +58,65 @@ class FileRow(NamedTuple):
 
 
 async def stream_review(database: Database, query: Select[Any], *, is_csv: bool) -> AsyncGenerator[bytes, None]:
-    """Yield the file of a query that selects the columns of `FileRow`."""
-    yield b""  # the response begins, and with it the watch for a client that leaves
-    parts = [encode_csv([COLUMNS])]
+    """Yield the file of a query that selects the columns of `FileRow`.
+
+    After an empty chunk another export may work.
+    """
+    parts: list[bytes] = []
     async with snapshot(database) as state:
         async for rows in state.batches(query):
             parts.append(await run_in_thread(_encode_rows, rows))
-    if not is_csv:
-        parts = [await run_in_thread(_to_workbook, parts)]
-    for part in parts:
-        yield part
+            yield b""
+    if is_csv:
+        for part in (encode_csv([COLUMNS]), *parts):
+            yield part
+        return
+    with tempfile.TemporaryDirectory(prefix="fieldgate-review-") as folder:
+        workbook = ReviewWorkbook(Path(folder))
+        try:
+            for part in parts:
+                await run_in_thread(workbook.add, part)
+                yield b""
+            data = await run_in_thread(workbook.complete)
+        finally:
+            workbook.close_files()
+    yield data
 
 
 def _encode_rows(rows: Sequence[Sequence[Any]]) -> bytes:
     return encode_csv([FileRow(*row).cells for row in rows])
 
 
-def _to_workbook(parts: Sequence[bytes]) -> bytes:
-    rows = decode_csv(b"".join(parts[1:]))
-    cells = [dict(zip(COLUMNS, map(_no_markup, row), strict=True)) for row in rows]
-    return write_workbook([ContentSheet("access", [*COLUMNS], cells)], now())
+class ReviewWorkbook:
+    """A workbook in a folder. Rows are written to a file as they come."""
 
+    def __init__(self, folder: Path) -> None:
+        import xlsxwriter  # most processes never need it
 
-def _no_markup(text: str) -> str:
-    """What looks like the markup of a workbook is written as it is with a space behind it."""
-    return f"{text} " if text.startswith("<r>") else text
+        self._file = folder / "review.xlsx"
+        self._workbook = xlsxwriter.Workbook(str(self._file), {"constant_memory": True, "tmpdir": str(folder)})
+        self._sheet = self._workbook.add_worksheet("access")
+        self._sheet.freeze_panes(1, 0)
+        self._row = 0
+        self._write(COLUMNS)
+
+    def add(self, part: bytes) -> None:
+        """Add rows of CSV."""
+        for cells in decode_csv(part):
+            self._write(cells)
+
+    def complete(self) -> bytes:
+        self._workbook.close()
+        return self._file.read_bytes()
+
+    def close_files(self) -> None:
+        self._sheet._opt_close()
+
+    def _write(self, cells: Sequence[str]) -> None:
+        for column, text in enumerate(cells):
+            # What looks like the markup of a workbook is written as it is with a space behind it.
+            self._sheet.write_string(self._row, column, f"{text} " if text.startswith("<r>") else text)
+        self._row += 1
 
 
 def _time(microseconds: int | None) -> str:

@@ -3,7 +3,7 @@
 import gzip
 import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from http import HTTPStatus
 from itertools import chain
 from typing import Any
@@ -166,8 +166,10 @@ async def send_response(
     await send({"type": "http.response.start", "status": status, "headers": complete})
     if response.stream is not None and method != "HEAD":
         async with aclosing(response.stream):
-            with suppress(RequestTimeout):
+            try:
                 await run_until_disconnect(receive, _send_stream(send, body, response.stream))
+            except RequestTimeout:
+                return status  # without the end: what the client has must not look complete
         body = b""
     await send({"type": "http.response.body", "body": body})
     return status

@@ -290,6 +290,7 @@ def asgi_scope(path: str, query: bytes) -> dict[str, Any]:
 async def test_disconnect_stops_the_export(start: StartService, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     disconnected = asyncio.Event()
     batches: list[int] = []
+    sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
         if not batches:
@@ -299,6 +300,7 @@ async def test_disconnect_stops_the_export(start: StartService, kind: str, monke
         return {"type": "http.disconnect"}
 
     async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
         if message["type"] == "http.response.start":
             disconnected.set()
 
@@ -314,6 +316,7 @@ async def test_disconnect_stops_the_export(start: StartService, kind: str, monke
         await EventStore(service.database, service.data_versions).upsert([make_event(n) for n in range(1, 201)])
         await service.app(asgi_scope(EXPORT, b"format=" + kind.encode()), receive, send)
     assert len(batches) < 10, "of twenty batches"
+    assert all(message["more_body"] for message in sent[1:]), "what is not complete has no end"
 
 
 def failing_operation() -> Operation:
