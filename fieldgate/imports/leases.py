@@ -74,8 +74,8 @@ class ImportLeases:
     async def claim(self, lease_for: timedelta, *, only_quick: bool = False) -> Job | None:
         """Lease the oldest free import of the user who used workers least, so that no user delays the others.
 
-        With `only_quick`, large files, files that took too long on a busy machine, and users whose imports took long
-        lately are left to other workers.
+        Imports that were tried on a busy machine come after those that were not. With `only_quick`, these imports,
+        large files, and users whose imports took long lately are left to other workers.
         """
         user_ids = [row.user_id for row in await self._database.all(self._users_in_turn(only_quick=only_quick))]
         if not user_ids:
@@ -117,14 +117,20 @@ class ImportLeases:
             oldest = (
                 select(imports.c.id)
                 .where(imports.c.user_id == user_id, *self._is_claimable(only_quick=only_quick))
-                .order_by(imports.c.id)
+                .order_by(imports.c.busy_tries, imports.c.id)
                 .limit(1)
                 .with_for_update(skip_locked=True)
             )
             leased = (
                 imports.update()
                 .where(imports.c.id == oldest.scalar_subquery())
-                .values(lease=lease, lease_until=clock(lease_for), claimed_at=clock(), attempts=imports.c.attempts + 1)
+                .values(
+                    lease=lease,
+                    lease_until=clock(lease_for),
+                    claimed_at=clock(),
+                    finished_at=None,  # of the try before
+                    attempts=imports.c.attempts + 1,
+                )
             )
             import_id: int | None = connection.execute(leased.returning(imports.c.id)).scalar()
             if import_id is not None:
@@ -150,7 +156,12 @@ class ImportLeases:
         """
         owner_id = func.coalesce(users.c.owner_id, users.c.id).label("owner_id")
         first = (
-            select(imports.c.user_id, owner_id, func.min(imports.c.id).label("id"))
+            select(
+                imports.c.user_id,
+                owner_id,
+                func.min(imports.c.busy_tries).label("busy_tries"),
+                func.min(imports.c.id).label("id"),
+            )
             .join_from(imports, users, users.c.id == imports.c.user_id)
             .where(*self._is_claimable(only_quick=only_quick))
             .group_by(imports.c.user_id, owner_id)
@@ -168,7 +179,7 @@ class ImportLeases:
         used, longest = (
             func.coalesce(times.with_only_columns(of_all(time)).scalar_subquery(), 0) for of_all in (func.sum, func.max)
         )
-        query = select(first.c.user_id).order_by(used, first.c.id).limit(MAX_CANDIDATE_USERS)
+        query = select(first.c.user_id).order_by(used, first.c.busy_tries, first.c.id).limit(MAX_CANDIDATE_USERS)
         return query.where(longest <= MAX_QUICK_TIME // _MICROSECOND) if only_quick else query
 
     def _is_claimable(self, *, only_quick: bool) -> tuple[TextClause | ColumnElement[bool], ...]:

@@ -222,13 +222,13 @@ class ImportStore:
         self._data_versions.bump_sync(connection, TOPIC, *topics)
 
     async def postpone(self, job: Job, messages: dict[str, Any], delay: timedelta) -> None:
-        """Put an import back into the queue, to be claimed after a delay. This is not an attempt, and took no time."""
+        """Put an import back into the queue, to be claimed after a delay. Its time counts, but not as an attempt."""
         postponed = (
             imports.update()
             .where(imports.c.id == job.id, imports.c.lease == job.lease, imports.c.status == PROCESSING)
             .values(
                 messages=messages,
-                claimed_at=None,
+                finished_at=self._database.current_time(),
                 lease=None,
                 lease_until=self._database.current_time(delay),
                 attempts=imports.c.attempts - 1,
@@ -242,7 +242,12 @@ class ImportStore:
 
     async def purge(self, before: datetime) -> int:
         """Delete imports finished before a time, and files without references. Return the number of imports."""
-        old = select(imports.c.id).where(imports.c.finished_at < before).order_by(imports.c.id).limit(BATCH_SIZE)
+        old = (
+            select(imports.c.id)
+            .where(imports.c.finished_at < before, imports.c.status != PROCESSING)
+            .order_by(imports.c.id)
+            .limit(BATCH_SIZE)
+        )
         unused = (
             select(files.c.id)
             .where(

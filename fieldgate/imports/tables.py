@@ -36,7 +36,7 @@ imports = Table(
     # The rows that problems and warnings are about. NULL in imports of earlier releases.
     Column("excerpts", JSON(none_as_null=True)),
     Column("created_at", Timestamp, nullable=False),
-    Column("finished_at", Timestamp),
+    Column("finished_at", Timestamp),  # while it is processing: when the last try ended on a busy machine
     Column("claimed_at", Timestamp),
     Column("lease", String(32)),
     Column("lease_until", Timestamp),

@@ -32,9 +32,8 @@ CLAIM_INTERVAL_SECONDS = 1.0  # between attempts to claim without new imports: l
 PURGE_INTERVAL_SECONDS = 60 * 60
 RETRY_DELAY_SECONDS = 2.0  # after the database could not be reached
 MAX_STARTS = 5  # of a sandbox process, before the import is left to the next attempt
-MAX_BUSY_TRIES = 10  # that end by the clock, in about an hour and a half: the file may be the reason
-BUSY_DELAY = timedelta(seconds=30)  # after the first of them, then twice as long each time
-MAX_BUSY_DELAY = timedelta(minutes=15)
+MAX_BUSY_TRIES = 4  # that end by the clock; they take a worker nine minutes, and the file may be the reason
+BUSY_DELAY = timedelta(minutes=1)  # after the first of them, then four times as long each time
 START_DELAY_SECONDS = 1.0  # between starts of a sandbox process that fail
 
 TOO_MANY_ATTEMPTS = PluralMessage(
@@ -153,7 +152,7 @@ class ImportWorker:
             level = logging.ERROR if failure.reason is runner.FailureReason.FAULT else logging.WARNING
             log.log(level, "the file of import %s could not be parsed: %s %s", job.uid, failure, failure.details)
             if failure.reason is runner.FailureReason.BUSY and job.busy_tries + 1 < MAX_BUSY_TRIES:
-                delay = min(BUSY_DELAY * 2**job.busy_tries, MAX_BUSY_DELAY)
+                delay = BUSY_DELAY * 4**job.busy_tries
                 await self._write_with_retries(job, partial(self._results.postpone, job, delay))
                 return
             await self._write_with_retries(job, partial(self._results.fail, job, SANDBOX_ERRORS[failure.reason]))

@@ -44,6 +44,13 @@ async def finish(database: Database, store: ImportStore, job: Job) -> None:
         await connection.run_sync(store.finish, job, COMPLETE, {"updated": []})
 
 
+async def begin_earlier(database: Database, job: Job, time: timedelta) -> None:
+    """Have an import begun earlier than it was."""
+    begin = imports.c.claimed_at - text(str(time // timedelta(microseconds=1)))
+    async with database.transaction() as connection:
+        await connection.execute(imports.update().where(imports.c.id == job.id).values(claimed_at=begin))
+
+
 async def test_each_import_is_claimed_once(database: Database, store: ImportStore) -> None:
     user_id = await create_user(database)
     taken = [await create_import(store, user_id, f"f{n}") for n in range(12)]
@@ -105,9 +112,7 @@ async def test_users_take_turns_by_the_time_that_their_imports_took(
     assert first is not None
     if is_finished:
         await finish(database, store, first)
-    minute_ago = imports.c.claimed_at - text("60000000")
-    async with database.transaction() as connection:
-        await connection.execute(imports.update().where(imports.c.uid == first.uid).values(claimed_at=minute_ago))
+    await begin_earlier(database, first, timedelta(minutes=1))
     for _ in range(3):
         await create_import(store, small)
     order = []
@@ -138,15 +143,62 @@ async def test_users_of_slow_imports_leave_the_quick_worker_free(
     assert first is not None
     if is_finished:
         await finish(database, store, first)
-    five_seconds_ago = imports.c.claimed_at - text("5000000")
-    async with database.transaction() as connection:
-        await connection.execute(imports.update().where(imports.c.uid == first.uid).values(claimed_at=five_seconds_ago))
+    await begin_earlier(database, first, timedelta(seconds=5))
     assert await store.leases.claim(LEASE, only_quick=True) is None
     expected = await create_import(store, other)
     found = await store.leases.claim(LEASE, only_quick=True)
     assert (found and found.uid) == expected
     left = [await store.leases.claim(LEASE) for _ in range(3)]
     assert [job and job.user_id for job in left] == [slow, slow, None], "the other worker takes what is left"
+
+
+@pytest.mark.parametrize("only_quick", [False, True])
+async def test_time_of_busy_tries_counts_for_the_user(database: Database, store: ImportStore, only_quick: bool) -> None:
+    slow = await create_user(database, "slow")
+    for _ in range(3):
+        await create_import(store, slow)
+    other = await create_user(database, "other")
+    for _ in range(3):
+        await create_import(store, other)
+    first = await store.leases.claim(LEASE, only_quick=only_quick)
+    assert first is not None
+    assert first.user_id == slow
+    await begin_earlier(database, first, timedelta(seconds=90))
+    await store.postpone(first, {"updated": []}, timedelta(seconds=30))
+    order = []
+    while (job := await store.leases.claim(LEASE, only_quick=only_quick)) is not None:
+        order.append(job.user_id)
+        await finish(database, store, job)
+    assert order == [other] * 3 + [slow] * (0 if only_quick else 2)
+
+
+async def test_imports_of_busy_tries_come_last(database: Database, store: ImportStore) -> None:
+    """Also when the tries were so long ago that their time no longer counts."""
+    user_id = await create_user(database, "busy")
+    tried = await create_import(store, user_id)
+    first = await store.leases.claim(LEASE)
+    assert first is not None
+    await begin_earlier(database, first, timedelta(hours=1))
+    await store.postpone(first, {"updated": []}, timedelta(seconds=-1))
+    other = await create_import(store, await create_user(database, "other"))
+    own = await create_import(store, user_id)
+    order = []
+    while (job := await store.leases.claim(LEASE)) is not None:
+        order.append(job.uid)
+        await finish(database, store, job)
+    assert sorted(order[:2]) == sorted([other, own])
+    assert order[2:] == [tried]
+
+
+async def test_purge_keeps_imports_between_two_tries(database: Database, store: ImportStore) -> None:
+    uid = await create_import(store, await create_user(database))
+    first = await store.leases.claim(LEASE)
+    assert first is not None
+    await store.postpone(first, {"updated": []}, timedelta(seconds=-1))
+    assert await store.purge(now() + timedelta(hours=1)) == 0
+    again = await store.leases.claim(LEASE)
+    assert again is not None
+    assert again.uid == uid
 
 
 async def test_expired_lease_is_claimed_again_and_lost_by_first_worker(database: Database, store: ImportStore) -> None:
