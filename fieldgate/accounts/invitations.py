@@ -78,7 +78,8 @@ class InvitationStore:
             user = await lock_enabled(connection, user_id)
             if user is None:  # disabled meanwhile
                 return None
-            await connection.execute(users.update().where(users.c.id == user_id).values(password_hash=password_hash))
+            is_user = users.c.id == user_id
+            await connection.execute(users.update().where(is_user).values(password_hash=password_hash, is_demo=False))
             await end_all_sessions(connection, user_id)
             by = User(id=user.id, uid=user.uid, username=user.username, credential="link", origin=origin)
             await write_log(connection, by, user_entry("use-link", user))

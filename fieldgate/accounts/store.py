@@ -233,16 +233,22 @@ class AccountStore:
             await write_log(connection, by, user_entry("enable", user))
 
     async def set_password(
-        self, username: str, password_hash: str, *, keep_session: str = "", by: Caller = OPERATOR
+        self,
+        username: str,
+        password_hash: str,
+        *,
+        is_demo: bool = False,
+        keep_session: str = "",
+        by: Caller = OPERATOR,
     ) -> int:
         """Set a new password. End the user's browser sessions, except `keep_session`, and return their number.
 
-        A one-time link becomes invalid.
+        A one-time link becomes invalid. `is_demo` says that the password is one that `serve --demo` prints.
         """
         async with self._database.transaction() as connection:
             is_meant = users.c.username_key == username_key(username)
             await reject_service_account(connection, is_meant, NO_PASSWORD)
-            user = await self._update_in(connection, username, password_hash=password_hash)
+            user = await self._update_in(connection, username, password_hash=password_hash, is_demo=is_demo)
             is_other = and_(_is_session_of(user.id), tokens.c.hash != hash_token(keep_session))
             ended = await connection.execute(_revoke(is_other))
             await write_log(connection, by, user_entry("change-password", user))
@@ -366,6 +372,11 @@ class AccountStore:
     async def revoke_all(self, user_id: int, *, by: Caller = OPERATOR) -> int:
         """Revoke all tokens and sessions of a user and return their number."""
         return await self._revoke(tokens.c.user_id == user_id, by)
+
+    async def revoke_by_name(self, user_id: int, name: str, *, by: Caller = OPERATOR) -> int:
+        """Revoke the tokens of a user that a command issued under a name, and return their number."""
+        is_of_command = tokens.c.issued_by == IssuedBy.COMMAND.value
+        return await self._revoke(and_(tokens.c.user_id == user_id, is_of_command, tokens.c.name == name), by)
 
     async def revoke_by_value(self, token: str, *, by: Caller = OPERATOR) -> str:
         """Revoke a token or end a session. Return its name: of a session, the id of the provider, if there is one."""

@@ -44,7 +44,7 @@ users = Table(
     Column("last_name", String(150), nullable=False),
     Column("is_superuser", Boolean, nullable=False),
     Column("is_ifrc", Boolean, nullable=False),
-    Column("is_demo", Boolean, nullable=False),
+    Column("is_demo", Boolean, nullable=False),  # whether the password, if there is one, is of `serve --demo`
     Column("countries", JSON, nullable=False),
     Column("created_at", Timestamp, nullable=False),
     Column("disabled_at", Timestamp),

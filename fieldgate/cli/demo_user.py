@@ -1,7 +1,10 @@
 """The demo user of `fieldgate serve --demo`.
 
 Its password and token are random, and stay the same as long as they work: they are in a file beside the database that
-only the user of the service can read. The first start without `--demo` makes them invalid.
+only the user of the service can read. The first start without `--demo` makes them invalid, also where the file is
+missing, for example in a restored installation.
+
+`users.is_demo` says that the password is the one of a demo, or none. A password that somebody sets is kept.
 """
 
 import os
@@ -20,6 +23,7 @@ from fieldgate.db import now
 from fieldgate.identity import AuthMethod
 
 USERNAME = "demo"
+COMMAND = "serve --demo"  # the name of its token
 FILE_NAME = "demo-credentials.json"
 TOKEN_LIFETIME = timedelta(days=7)
 MIN_TOKEN_LIFETIME = timedelta(days=1)  # that is left; otherwise a start makes a new token
@@ -35,8 +39,8 @@ class DemoCredentials(msgspec.Struct, frozen=True):
         return f"demo user  {USERNAME}\npassword   {self.password}\ntoken      {self.token}"
 
 
-async def prepare_demo_user(store: AccountStore, folder: Path) -> DemoCredentials:
-    """Create the demo user, or enable it. Return the credentials of the start before, if they still work."""
+async def prepare_demo_user(store: AccountStore, folder: Path) -> DemoCredentials | None:
+    """Create the demo user. Return the credentials of the start before, if they still work; None if there are none."""
     known = _read_credentials(folder)
     user = await store.find_any(USERNAME)
     password = secrets.token_urlsafe(9)
@@ -44,20 +48,24 @@ async def prepare_demo_user(store: AccountStore, folder: Path) -> DemoCredential
         new = NewUser(username=USERNAME, password_hash=Passwords().hash(password), first_name="Demo", is_demo=True)
         user_id = await store.create_user(new)
     else:
-        if not user.is_demo:
-            raise click.ClickException(f"The user {USERNAME} was not created by --demo. Start without --demo.")
-        user_id = user.id
         if user.disabled_at is not None:
-            await store.enable_user(USERNAME)
+            click.echo(
+                f"The user {USERNAME} is disabled. To enable it, run: fieldgate user enable {USERNAME}", err=True
+            )
+            return None
+        if not user.is_demo:
+            click.echo(f"The user {USERNAME} has a password that --demo did not set. It still works.", err=True)
+            return None
+        user_id = user.id
         if known is not None and await Passwords().matches(known.password, user.password_hash):
             password = known.password
         else:
-            await store.set_password(USERNAME, Passwords().hash(password))
+            await store.set_password(USERNAME, Passwords().hash(password), is_demo=True)
             await store.revoke_all(user_id)
     if known is not None and await _is_valid(store, known.token, user_id):
         token = known.token
     else:
-        token = await store.issue_token(user_id, IssuedBy.COMMAND, now() + TOKEN_LIFETIME)
+        token = await store.issue_token(user_id, IssuedBy.COMMAND, now() + TOKEN_LIFETIME, COMMAND)
     credentials = DemoCredentials(password, token)
     if credentials != known:
         _write_credentials(folder, credentials)
@@ -66,15 +74,15 @@ async def prepare_demo_user(store: AccountStore, folder: Path) -> DemoCredential
 
 async def retire_demo_user(store: AccountStore, folder: Path) -> None:
     """Make the credentials of a demo invalid: they were printed on a terminal, and are in a file."""
-    file = folder / FILE_NAME
-    if not file.exists():
-        return
     user = await store.find_any(USERNAME)
-    if user is not None and user.is_demo:
-        await store.set_password(USERNAME, Passwords().hash(secrets.token_urlsafe(32)))
-        await store.revoke_all(user.id)
-        click.echo(f"The password and the tokens of the user {USERNAME} no longer work.", err=True)
-    file.unlink()
+    if user is not None:
+        if user.is_demo and user.password_hash:
+            await store.set_password(USERNAME, "", is_demo=True)
+            await store.revoke_all(user.id)
+            click.echo(f"The password and the tokens of the user {USERNAME} no longer work.", err=True)
+        elif await store.revoke_by_name(user.id, COMMAND):
+            click.echo(f"The token of the demo of the user {USERNAME} no longer works.", err=True)
+    (folder / FILE_NAME).unlink(missing_ok=True)
 
 
 async def _is_valid(store: AccountStore, token: str, user_id: int) -> bool:

@@ -137,31 +137,74 @@ def test_second_demo_start_has_the_same_credentials_and_events(tmp_path: Path) -
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_demo_credentials_that_no_longer_work_are_replaced(tmp_path: Path) -> None:
+def test_demo_credentials_that_others_may_have_read_are_replaced(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path, "--demo", "--no-worker") as first:
+        pass
+    file = tmp_path / "demo-credentials.json"
+    file.chmod(0o644)
+    with ServerProcess(tmp_path, "--demo", "--no-worker") as second, second.client() as client:
+        assert second.printed_value("password") != first.printed_value("password")
+        assert client.get(LIST, headers=_demo_token(second)).status_code == 200
+        assert client.get(LIST, headers=_demo_token(first)).status_code == 401
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_disabled_demo_user_stays_disabled(tmp_path: Path) -> None:
     with ServerProcess(tmp_path, "--demo", "--no-worker") as first:
         assert run_command("user", "disable", "demo", data=tmp_path).returncode == 0
     with ServerProcess(tmp_path, "--demo", "--no-worker") as second, second.client() as client:
-        assert second.printed_value("password") == first.printed_value("password")
-        assert second.printed_value("token") != first.printed_value("token")
-        assert client.get(LIST, headers=_demo_token(second)).status_code == 200
-        assert client.get(LIST, headers=_demo_token(first)).status_code == 401
-    file = tmp_path / "demo-credentials.json"
-    file.chmod(0o644)  # others may have read it
+        assert "The user demo is disabled. To enable it, run: fieldgate user enable demo" in second.log
+        assert "password" not in second.output
+        assert client.get(LIST, auth=_demo_login(first)).status_code == 401
+        assert run_command("user", "enable", "demo", data=tmp_path).returncode == 0
     with ServerProcess(tmp_path, "--demo", "--no-worker") as third, third.client() as client:
-        assert third.printed_value("password") != second.printed_value("password")
-        assert client.get(LIST, headers=_demo_token(second)).status_code == 401
-        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert client.get(LIST, headers=_demo_token(third)).status_code == 200
+
+
+def test_password_that_somebody_set_for_the_demo_user_is_kept(tmp_path: Path) -> None:
+    """The printed token ends all the same: it would be known in a real installation."""
+    with ServerProcess(tmp_path, "--demo", "--no-worker") as first, first.client() as client:
+        change = {"current_password": first.printed_value("password"), "new_password": "nine-lives-of-a-cat"}
+        assert client.post("/api/v2/account/password/", headers=_demo_token(first), json=change).status_code == 200
+    own = httpx.BasicAuth("demo", "nine-lives-of-a-cat")
+    with ServerProcess(tmp_path, "--demo", "--no-worker") as second, second.client() as client:
+        assert "The user demo has a password that --demo did not set." in second.log
+        assert "password" not in second.output
+        assert client.get(LIST, auth=own).status_code == 200
+    with ServerProcess(tmp_path, "--no-worker") as third, third.client() as client:
+        assert client.get(LIST, auth=own).status_code == 200
+        assert client.get(LIST, headers=_demo_token(first)).status_code == 401
 
 
 def test_start_without_demo_makes_demo_credentials_invalid(tmp_path: Path) -> None:
     with ServerProcess(tmp_path, "--demo", "--no-worker") as demo:
         pass
-    with ServerProcess(tmp_path, "--no-worker") as served, served.client() as client:
+    with ServerProcess(tmp_path, "--no-worker") as served:
         assert "The password and the tokens of the user demo no longer work." in served.log
-        assert client.get(LIST, headers=_demo_token(demo)).status_code == 401
-        login = {"username": "demo", "password": demo.printed_value("password")}
-        assert client.post("/get_auth_token", json=login).status_code == 400
+        _assert_no_access(served, demo)
     assert not [path for path in tmp_path.iterdir() if demo.printed_value("token") in path.read_text(errors="replace")]
+    with ServerProcess(tmp_path, "--no-worker") as again:
+        assert "no longer work" not in again.log
+    with ServerProcess(tmp_path, "--demo", "--no-worker") as new, new.client() as client:
+        assert client.get(LIST, headers=_demo_token(new)).status_code == 200
+        _assert_no_access(new, demo)
+
+
+def test_demo_credentials_do_not_work_in_a_restored_installation(tmp_path: Path) -> None:
+    """There the file of the credentials is missing."""
+    with ServerProcess(tmp_path / "demo", "--demo", "--no-worker") as demo:
+        pass
+    backup = tmp_path / "backup.sqlite3"
+    assert run_command("backup", str(backup), data=tmp_path / "demo").returncode == 0
+    assert run_command("restore", str(backup), data=tmp_path / "real").returncode == 0
+    with ServerProcess(tmp_path / "real", "--no-worker") as served:
+        _assert_no_access(served, demo)
+
+
+def _assert_no_access(served: ServerProcess, demo: ServerProcess) -> None:
+    with served.client() as client:
+        assert client.get(LIST, headers=_demo_token(demo)).status_code == 401
+        assert client.get(LIST, auth=_demo_login(demo)).status_code == 401
 
 
 def test_demo_start_on_a_terminal_ends_with_address_user_and_password(tmp_path: Path) -> None:
@@ -191,6 +234,10 @@ def test_demo_start_on_a_terminal_ends_with_address_user_and_password(tmp_path: 
     lines = [line for line in shown.splitlines() if line]
     assert [line.split()[0] for line in lines[-4:]] == ["demo", "password", "token", "listening"]
     assert "{" not in shown
+
+
+def _demo_login(served: ServerProcess) -> httpx.BasicAuth:
+    return httpx.BasicAuth("demo", served.printed_value("password"))
 
 
 def _demo_token(served: ServerProcess) -> dict[str, str]:
