@@ -1,13 +1,16 @@
 """Entries of the log about assets. The words for actions are KoboToolbox's."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Row
 
 from fieldgate.db.log import PROJECT, LogEntry, LogObject
 
-MAX_LOGGED_SETTINGS, MAX_LOGGED_CHARS = 20, 50  # names of settings in an entry: people can choose any
+# Names of settings and tags in an entry: people can choose any.
+MAX_LOGGED_SETTINGS = 20
+MAX_LOGGED_TAGS = 5  # that were added, and as many that were removed
+MAX_LOGGED_CHARS = 50
 
 
 def asset_entry(action: str, asset: Any, **details: Any) -> LogEntry:
@@ -23,11 +26,16 @@ def change_entries(asset: Row[Any], changes: Mapping[str, Any]) -> list[LogEntry
         entries.append(asset_entry("update-name", asset, name={"old": asset.name, "new": name}))
     settings = changes.get("settings", asset.settings)
     if changed := [key for key, value in settings.items() if key not in asset.settings or asset.settings[key] != value]:
-        names = [key[:MAX_LOGGED_CHARS] for key in sorted(changed)[:MAX_LOGGED_SETTINGS]]
+        names = _cut(sorted(changed), MAX_LOGGED_SETTINGS)
         entries.append(asset_entry("update-settings", asset, settings=names))
     tags = changes.get("tags", asset.tags)
     added = [tag for tag in tags if tag not in asset.tags]
     removed = [tag for tag in asset.tags if tag not in tags]
     if added or removed:
-        entries.append(asset_entry("update-tags", asset, tags={"added": added, "removed": removed}))
+        logged = {"added": _cut(added, MAX_LOGGED_TAGS), "removed": _cut(removed, MAX_LOGGED_TAGS)}
+        entries.append(asset_entry("update-tags", asset, tags=logged))
     return entries
+
+
+def _cut(names: Sequence[str], count: int) -> list[str]:
+    return [name[:MAX_LOGGED_CHARS] for name in names[:count]]

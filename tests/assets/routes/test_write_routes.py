@@ -469,6 +469,21 @@ async def test_tags_are_changed(author: Author) -> None:
     ]
 
 
+async def test_log_entry_of_many_long_tags_is_short(author: Author) -> None:
+    """Changes of tags, again and again, must not fill the disk with entries."""
+    tags = [letter * 98 + f"{number:02}" for letter in "\U0001f600\U0001f601" for number in range(50)]
+    created = await author.post(name="Visit", tag_string=",".join(tags[:50]))
+    changed = await author.patch(created, tag_string=",".join(tags[50:]))
+    assert changed["tag_string"].split(",") == tags[50:]
+    [entry] = [
+        entry
+        for entry in (await author.get(f"{created['url']}history/"))["results"]
+        if entry["action"] == "update-tags"
+    ]
+    logged = entry["metadata"]["tags"]
+    assert logged == {"added": ["\U0001f601" * 50] * 5, "removed": ["\U0001f600" * 50] * 5}
+
+
 async def test_invalid_tags_are_refused(author: Author) -> None:
     created = await author.post(name="Visit", tag_string="roof")
     texts = set()
