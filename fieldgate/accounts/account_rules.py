@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
-from fieldgate.accounts.store import username_key
+from fieldgate.accounts.store import is_token, username_key
 from fieldgate.accounts.tables import PUBLIC_USERNAME
 from fieldgate.errors import Forbidden, ValidationError
 from fieldgate.i18n.messages import Message
@@ -104,4 +104,6 @@ def password_error(password: str, username: str) -> Message | None:
         return Message("The password contains characters that cannot be typed.")
     if username_key(password) == username_key(username):
         return Message("The password must be different from the username.")
+    if is_token(password):
+        return Message("The password has the form of a token, so it would not work everywhere. Choose another one.")
     return None

@@ -5,9 +5,10 @@ import secrets
 import httpx
 import pytest
 
+from fieldgate.accounts.invitations import InvitationStore
 from fieldgate.accounts.login_throttle import PAIR_POLICY
 from fieldgate.accounts.store import IssuedBy, new_token
-from fieldgate.identity import NO_LIMITS, TokenLimits
+from fieldgate.identity import NO_LIMITS, OPERATOR, TokenLimits
 from fieldgate.providers import Provider
 from fieldgate.settings import LOOPBACK, PasswordLogin
 from tests.accounts.disabled_users import disable_user
@@ -121,3 +122,33 @@ async def test_wrong_tokens_count_as_failed_logins(start: StartService, value: P
         assert (await read(service, username, token)).status_code == 200, "valid tokens are not slowed down"
         if value is PasswordLogin.ALL:
             assert (await read(service, username, PASSWORD)).status_code == 429
+
+
+async def test_no_password_can_look_like_a_token(service: Service) -> None:
+    """Basic credentials would take it for one, and it would never work there."""
+    admin, _ = await service.create_user(is_superuser=True)
+    username, user_id = await service.create_user()
+    link = await InvitationStore(service.database).create(user_id, OPERATOR)
+    assert link is not None
+    password = new_token()
+    auth = (username, PASSWORD)
+    texts = set()
+    for language in ("en", "fr", "ar", "es"):
+        answer = await service.request(
+            "POST",
+            "/api/v2/account/password/",
+            auth=auth,
+            headers={"Accept-Language": language},
+            json={"current_password": PASSWORD, "new_password": password},
+        )
+        assert answer.status_code == 400
+        [text] = answer.json()["new_password"]
+        texts.add(text)
+    assert len(texts) == 4
+    created = await service.request(
+        "POST", "/api/v2/users/", auth=(admin, PASSWORD), json={"username": "wash_team", "password": password}
+    )
+    assert (created.status_code, list(created.json())) == (400, ["password"])
+    invited = await service.client.post(link.path, data={"password": password, "repeated": password})
+    assert "form of a token" in invited.text
+    assert (await read(service, username, PASSWORD)).status_code == 200

@@ -91,6 +91,7 @@ def test_service_account(tmp_path: Path) -> None:
     ("arguments", "stdin", "message"),
     [
         (("user", "create", "amina", "--password-stdin"), "short", "The password is too short: at least 8 characters."),
+        (("user", "create", "amina", "--password-stdin"), f"fgt_{'a' * 40}", "The password has the form of a token"),
         (("user", "create", "a b", "--password-stdin"), PASSWORD, "then use a to z, digits and _ only"),
         (
             ("user", "create", "xavier", "--password-stdin", "--country", "xyzzy"),
