@@ -38,7 +38,7 @@ from fieldgate.runtime.client_networks import network_of
 ACCESS, PROJECT, USERS, EVENTS = "access", "project-history", "user-management", "event-management"
 LOG_TYPES = (ACCESS, PROJECT, USERS, EVENTS)
 PURGE_BATCH = 500  # entries deleted in one transaction
-# Addresses and credentials of one user, or of all who are not logged in, for the same action on the same object.
+# Addresses and credentials of one user or name, or of all without a name, for the same action on the same object.
 MAX_ORIGINS_PER_MINUTE = 100
 _LOWEST_DIGEST = "0" * 32
 _HIGHEST_DIGEST = "f" * 32
@@ -102,9 +102,9 @@ def _count_entry(connection: Connection, by: Caller, entry: LogEntry) -> None:
     timestamp = now()
     row = _row(entry, by, Timestamp.pack(timestamp))
     minute = f"{Timestamp.pack(timestamp) // 60_000_000:08x}"
-    group = minute + _digest(by.id, entry.action, entry.object.model_name, entry.object.uid)
+    group = minute + _digest(by.id, row["username"], entry.action, entry.object.model_name, entry.object.uid)
     # One customer has many IPv6 addresses, and must not fill the log.
-    key = group + _digest(row["username"], network_of(by.origin.address), row["credential"])
+    key = group + _digest(network_of(by.origin.address), row["credential"])
     raised = log.update().where(log.c.minute_key == key).values(times=log.c.times + 1)
     if connection.execute(raised).rowcount:
         return
@@ -114,8 +114,6 @@ def _count_entry(connection: Connection, by: Caller, entry: LogEntry) -> None:
         # A flood of addresses must not fill the log either: the rest are one entry.
         key = group + _HIGHEST_DIGEST
         row |= {"credential": "", "ip_address": "", "source": "", "request_id": ""}
-        if by.id is None:
-            row["username"] = ""
     values = row | {"made_at": timestamp, "details": dict(entry.details), "minute_key": key}
     # Another process may have added it since.
     added = upsert(connection.dialect, log, {"times": log.c.times + 1}, key=log.c.minute_key).returning(log.c.times)

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from sqlalchemy import Row, func, select
 
+from fieldgate.accounts.account_log import login_entry
 from fieldgate.db import Database, Timestamp, now
 from fieldgate.db import log as log_module
 from fieldgate.db.log import (
@@ -121,13 +122,12 @@ async def test_a_flood_of_addresses_does_not_fill_the_log(
     monkeypatch.setattr(log_module, "now", lambda: Timestamp.unpack(0))
     most = log_module.MAX_ORIGINS_PER_MINUTE
     for number in range(most + 20):
-        name = f"user {number}" if user_id is None else "amina"
-        caller = Caller(id=user_id, username=name, credential="password", origin=Origin(f"10.0.0.{number}"))
+        caller = Caller(id=user_id, username="amina", credential="password", origin=Origin(f"10.0.0.{number}"))
         await count_in_log(database, caller, DOWNLOAD)
     *single, rest = await _entries(database)
     assert [(row.ip_address, row.times) for row in single] == [(f"10.0.0.{number}", 1) for number in range(most)]
     assert (rest.ip_address, rest.source, rest.credential, rest.times) == ("", "", "", 20)
-    assert rest.username == ("" if user_id is None else "amina")
+    assert rest.username == "amina"
     first = Caller(id=user_id, username=single[0].username, credential="password", origin=Origin("10.0.0.0"))
     await count_in_log(database, first, DOWNLOAD)
     assert (await _entries(database))[0].times == 2
@@ -135,6 +135,22 @@ async def test_a_flood_of_addresses_does_not_fill_the_log(
     await count_in_log(database, caller, other)
     assert (await _entries(database))[-1].ip_address == caller.origin.address
     assert await _count(database, ACCESS) == most + 2
+
+
+async def test_a_flood_of_unknown_names_does_not_hide_a_guess_at_a_user(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_module, "now", lambda: Timestamp.unpack(0))
+    failed = login_entry("auth-failed")
+    most = log_module.MAX_ORIGINS_PER_MINUTE
+    for number in range(most + 20):
+        await count_in_log(database, Caller(credential="password", origin=Origin(f"10.0.0.{number}")), failed)
+    guess = Caller(username="amina", credential="password", origin=Origin("10.9.9.9"))
+    await count_in_log(database, guess, failed)
+    *unknown, of_user = await _entries(database)
+    assert {row.username for row in unknown} == {""}
+    assert len(unknown) == most + 1
+    assert (of_user.username, of_user.ip_address, of_user.times) == ("amina", "10.9.9.9", 1)
 
 
 async def test_purge_deletes_what_is_old(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
