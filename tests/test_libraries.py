@@ -40,6 +40,9 @@ from fieldgate.settings import Settings
 
 async def answered(application, path):
     statuses, parts = [], []
+    bodies = [{"type": "http.request", "body": b"", "more_body": False}]
+    async def receive():
+        return bodies.pop() if bodies else await asyncio.Event().wait()  # the client stays
     async def send(message):
         statuses.append(message.get("status"))
         parts.append(message.get("body", b""))
@@ -48,7 +51,7 @@ async def answered(application, path):
         "type": "http", "method": "GET", "scheme": "http", "path": path, "raw_path": path.encode(),
         "query_string": query.encode(),
         "headers": [(b"host", b"127.0.0.1"), (b"accept", b"application/json")], "client": ("127.0.0.1", 50000),
-    }, None, send)
+    }, receive, send)
     assert statuses[0] == 200, parts
     return b"".join(parts)
 
