@@ -76,7 +76,7 @@ ON_BOTH_DATABASES = frozenset(
     }
 )
 # Whole programs, browsers and corpora: `make test` runs them, `make quick` does not.
-NOT_QUICK = frozenset({"browser", "cli", "client", "conformance", "imports/test_hostile.py", "move"})
+NOT_QUICK = frozenset({"browser", "cli", "client", "conformance", "imports/test_hostile.py", "move", "recording"})
 
 
 def pytest_configure() -> None:
