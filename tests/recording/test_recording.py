@@ -85,6 +85,7 @@ def compare_with_itself(*options: str) -> None:
     assert (done.returncode, done.stdout) == (0, "no difference\n"), done.stdout + done.stderr
 
 
+@pytest.mark.nightly
 def test_part_of_the_service_equals_itself() -> None:
     compare_with_itself("--only", SMALL_PART)
 

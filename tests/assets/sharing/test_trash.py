@@ -345,12 +345,13 @@ async def test_the_trash_counts_for_storage_and_nothing_else(team: SharingTeam) 
     assert (public.json()["public_collections_count"], shown.json()["public_collections_count"]) == (1, 0)
 
 
-async def test_the_transfer_of_all_assets_leaves_the_trash_behind(team: SharingTeam) -> None:
+async def test_the_transfer_of_all_assets_takes_the_trash_along(team: SharingTeam) -> None:
     uid, live = await create(team), await create(team)
     assert await delete(team, uid) == 204
     answer = await team.request("boss", "POST", f"{user_url('owner')}transfer/", json={"to": "ann"})
     assert answer.status_code == 200, answer.text
-    assert (await trash_of(team, "owner"), await trash_of(team, "ann")) == ({uid}, set())
+    assert (await trash_of(team, "owner"), await trash_of(team, "ann")) == (set(), {uid})
     assert await listed(team, "ann") == {live}
-    assert await restore(team, uid) == 200
-    assert last_segment((await record(team, uid))["owner"]) == "owner"
+    assert await restore(team, uid) == 404
+    assert await restore(team, uid, by="ann") == 200
+    assert last_segment((await record(team, uid, by="ann"))["owner"]) == "ann"
